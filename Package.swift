@@ -64,17 +64,23 @@ let soak: [Target] = [
     library(
         "TestSupport", "Tests/Support",
         [
-            "StrataModel", "Postgres", "Mutations", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix, crypto, x509,
+            "StrataModel", "Postgres", "Mutations", "Redis", "Schema", "LocalServers", "ProtocolClient", logging,
+            nioCore, nioPosix, crypto, x509,
             swiftASN1,
         ]),
     library(
         "TestCluster", "Tests/Cluster",
         [
-            "SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix,
+            "SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema",
+            logging, nioCore, nioPosix,
             nioHTTP1,
         ]),
     library(
-        "Soak", "Tests/Soak", ["SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser],
+        "Soak", "Tests/Soak",
+        [
+            "SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers",
+            argumentParser,
+        ],
         exclude: ["Main"]
     ),
     executable("SoakMain", "Tests/Soak/Main", ["Soak", argumentParser]),
@@ -91,22 +97,27 @@ let checks: [Target] = [
     tests(
         "RPCTests",
         [
-            "NetKit", "RPC", "Contracts", "StrataModel", "SeededRandom", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL,
+            "NetKit", "RPC", "Contracts", "StrataModel", "SeededRandom", "TestSupport", swiftProtobuf, nioCore,
+            nioPosix, nioEmbedded, nioSSL,
             lifecycle, logging, coreMetrics,
             metricsTestKit,
         ]),
     tests("PostgresTests", ["SeededRandom", "Postgres", "TestSupport", "LocalServers", logging]),
-    tests("RedisTests", ["SeededRandom", "NetKit", "Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
+    tests(
+        "RedisTests",
+        ["SeededRandom", "NetKit", "Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
     tests(
         "ServiceKitTests",
         [
-            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle,
+            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging,
+            metrics, coreMetrics, lifecycle,
             configuration,
         ]),
     tests(
         "ConversationsTests",
         [
-            "SeededRandom", "DatabaseKit", "Conversations", "Contracts", "StrataModel", "Mutations", "TestSupport", "LocalServers", "Postgres",
+            "SeededRandom", "DatabaseKit", "Conversations", "Contracts", "StrataModel", "Mutations", "TestSupport",
+            "LocalServers", "Postgres",
             "Redis", "RPC",
             "Schema",
             "ServiceKit",
@@ -116,20 +127,25 @@ let checks: [Target] = [
     tests(
         "MetadataTests",
         [
-            "SeededRandom", "DatabaseKit", "ServiceKit", "Metadata", "Contracts", "StrataModel", "Mutations", "TestSupport", "Postgres", "Redis",
+            "SeededRandom", "DatabaseKit", "ServiceKit", "Metadata", "Contracts", "StrataModel", "Mutations",
+            "TestSupport", "Postgres", "Redis",
             logging,
         ]),
-    tests("PresenceTests", ["SeededRandom", "ServiceKit", "Presence", "Contracts", "StrataModel", "TestSupport", "Redis", logging]),
+    tests(
+        "PresenceTests",
+        ["SeededRandom", "ServiceKit", "Presence", "Contracts", "StrataModel", "TestSupport", "Redis", logging]),
     tests(
         "WebhooksTests",
         [
-            "Webhooks", "NetKit", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf,
+            "Webhooks", "NetKit", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire",
+            "TestCluster", "TestSupport", swiftProtobuf,
             asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL, logging,
         ]),
     tests(
         "GatewayTests",
         [
-            "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire", "RPC", "ServiceKit", crypto,
+            "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire",
+            "RPC", "ServiceKit", crypto,
             hummingbird,
             httpTypes,
             nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
@@ -137,7 +153,8 @@ let checks: [Target] = [
     tests(
         "SimulationTests",
         [
-            "SeededRandom", "Gateway", "FanOut", "Sync", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire", "TestSupport",
+            "SeededRandom", "Gateway", "FanOut", "Sync", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire",
+            "TestSupport",
             "ProtocolClient", "StrataCommand", nioCore, logging,
         ]),
     library("RequirementTrait", "Tests/RequirementTrait", []),
@@ -145,19 +162,22 @@ let checks: [Target] = [
     tests(
         "StrataKitTests",
         [
-            "SeededRandom", "FuzzValues", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, nioCore, nioPosix, nioEmbedded,
+            "SeededRandom", "FuzzValues", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb,
+            nioCore, nioPosix, nioEmbedded,
             nioWebSocket, logging,
         ]),
     tests(
         "StrataTests",
         [
-            "StrataCommand", "StrataModel", "TestCluster", "TestSupport", "Postgres", "RPC", "LocalServers", nioCore, nioPosix, argumentParser,
+            "StrataCommand", "StrataModel", "TestCluster", "TestSupport", "Postgres", "RPC", "LocalServers", nioCore,
+            nioPosix, argumentParser,
             cryptoExtras, x509, swiftASN1,
         ]),
     tests(
         "EndToEndTests",
         [
-            "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "KitClient", "RPC", "TestCluster", "TestSupport",
+            "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "KitClient", "RPC",
+            "TestCluster", "TestSupport",
             "RequirementTrait", "ProtocolClient",
             "StrataCommand",
             "LocalServers",
@@ -167,12 +187,16 @@ let checks: [Target] = [
     executable("HelloExample", "Examples/Hello/Sources", ["StrataKit"]),
     tests(
         "FaultTests",
-        ["SeededRandom", "NetKit", "Soak", "KitClient", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", grdb]),
+        [
+            "SeededRandom", "NetKit", "Soak", "KitClient", "RPC", "TestCluster", "TestSupport", "ProtocolClient",
+            "StrataCommand", "LocalServers", grdb,
+        ]),
     tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
     .executableTarget(
         name: "Bench",
         dependencies: [
-            "StrataModel", "StrataWire", "NetKit", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", "StrataKit", grdb, asyncHTTPClient,
+            "StrataModel", "StrataWire", "NetKit", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand",
+            "StrataKit", grdb, asyncHTTPClient,
             nioCore,
             nioPosix, nioHTTP1,
             logging, lifecycle, argumentParser,
@@ -183,7 +207,8 @@ let checks: [Target] = [
 /// The client library. It links neither libpq nor hiredis, nor a server.
 let clients: [Target] = [
     library(
-        "StrataKit", "Clients/StrataKit", ["StrataModel", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
+        "StrataKit", "Clients/StrataKit",
+        ["StrataModel", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
 ]
 
 /// True for image builds: the executables of the services, `strata` and `soak`, without `Clients`, `Examples` and the tests. One `swift build` makes all of them.
@@ -236,24 +261,34 @@ let package = Package(
         library("StrataModel", "Shared/Model", []),
         library("StrataWire", "Shared/Wire", ["StrataModel", nioCore]),
         library("NetKit", "Shared/NetKit", [nioCore, logging]),
-        library("RPC", "Shared/RPC", ["NetKit", nioCore, nioPosix, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, collections]),
-        library("Contracts", "Shared/Contracts", ["StrataModel", "RPC", swiftProtobuf, nioCore], exclude: ["Protos", "README.md"]),
+        library(
+            "RPC", "Shared/RPC",
+            ["NetKit", nioCore, nioPosix, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, collections]),
+        library(
+            "Contracts", "Shared/Contracts", ["StrataModel", "RPC", swiftProtobuf, nioCore],
+            exclude: ["Protos", "README.md"]),
         .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         library("Postgres", "Shared/Postgres", ["NetKit", "CLibPQ", logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CHiredis", path: "Shared/CHiredis", providers: [.apt(["libhiredis-dev"])]),
-        library("Redis", "Shared/Redis", ["NetKit", "CHiredis", nioCore, nioPosix, nioSSL, crypto, logging, metrics, lifecycle, collections]),
+        library(
+            "Redis", "Shared/Redis",
+            ["NetKit", "CHiredis", nioCore, nioPosix, nioSSL, crypto, logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CMalloc", path: "Shared/CMalloc"),
-        .target(name: "CBuildInfo", path: "Shared/CBuildInfo", cSettings: commit.isEmpty ? [] : [.define("STRATA_COMMIT", to: commit)]),
+        .target(
+            name: "CBuildInfo", path: "Shared/CBuildInfo",
+            cSettings: commit.isEmpty ? [] : [.define("STRATA_COMMIT", to: commit)]),
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics,
+                "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
+                metrics, coreMetrics,
                 lifecycle,
                 unixSignals,
                 configuration,
                 systemPackage,
             ]),
-        library("DatabaseKit", "Shared/DatabaseKit", ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
+        library(
+            "DatabaseKit", "Shared/DatabaseKit", ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
         // These embed files of Shared/Schema/ and docs/, with a directive that C has had since C23.
         .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),
@@ -277,7 +312,8 @@ let package = Package(
         library(
             "Gateway", "Services/Gateway",
             [
-                "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit", "ProtocolDocs", swiftProtobuf,
+                "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit",
+                "ProtocolDocs", swiftProtobuf,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS,
@@ -288,7 +324,8 @@ let package = Package(
         library(
             "Conversations", "Services/Conversations",
             [
-                "StrataModel", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis", "ServiceKit", crypto, cryptoExtras,
+                "StrataModel", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis",
+                "ServiceKit", crypto, cryptoExtras,
                 logging, metrics,
                 lifecycle,
                 configuration, nioCore, nioPosix, collections, swiftProtobuf,
@@ -297,7 +334,8 @@ let package = Package(
         library(
             "Metadata", "Services/Metadata",
             [
-                "StrataModel", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis", "ServiceKit", logging, metrics, lifecycle,
+                "StrataModel", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis", "ServiceKit",
+                logging, metrics, lifecycle,
                 configuration,
                 nioCore,
             ], exclude: ["Main"]),
@@ -305,14 +343,16 @@ let package = Package(
         library(
             "Presence", "Services/Presence",
             [
-                "StrataModel", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+                "StrataModel", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration,
+                nioCore,
             ], exclude: ["Main"]),
         executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
         // Calls strangers, and so has a process of its own.
         library(
             "Webhooks", "Services/Webhooks",
             [
-                "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit", asyncHTTPClient, swiftProtobuf,
+                "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit",
+                asyncHTTPClient, swiftProtobuf,
                 crypto,
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
             ], exclude: ["Main"]),
@@ -320,11 +360,13 @@ let package = Package(
         .target(
             name: "StrataCommand",
             dependencies: [
-                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "Postgres", "Schema", "LocalServers", "ProtocolClient", swiftProtobuf,
+                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "Postgres", "Schema", "LocalServers",
+                "ProtocolClient", swiftProtobuf,
                 jwtKit,
                 crypto, cryptoExtras,
                 x509, swiftASN1,
-                asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
+                asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1,
+                lifecycle,
             ] + (isImageBuild ? [] : ["StrataKit"]),
             path: "Tools/strata", exclude: isImageBuild ? ["Main", "Chat"] : ["Main"],
             // `strata chat` is built on the client library.

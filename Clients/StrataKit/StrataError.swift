@@ -143,7 +143,8 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
     public let underlyingErrors: [any Error]
 
     init(
-        _ code: Code, _ message: String, existing: ConversationID? = nil, userID: UserID? = nil, progress: TransferProgress? = nil,
+        _ code: Code, _ message: String, existing: ConversationID? = nil, userID: UserID? = nil,
+        progress: TransferProgress? = nil,
         underlying: [any Error] = []
     ) {
         self.code = code

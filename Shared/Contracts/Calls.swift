@@ -18,26 +18,33 @@ extension RPCClient {
     /// - Throws: ``StrataModel/Failure`` from the service; `service_unavailable` if no instance could be reached in
     ///   time, or if the outcome of a call that must not be repeated is unknown; any error of `answers`.
     public func call<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, with request: Request, deadline: ContinuousClock.Instant, trace: TraceID,
+        _ endpoint: Endpoint<Request, Response>, with request: Request, deadline: ContinuousClock.Instant,
+        trace: TraceID,
         answers: (any CallAnswers)? = nil
     ) async throws(Failure) -> Response {
-        try await call(endpoint, effect: endpoint.effect, with: request, deadline: deadline, trace: trace, answers: answers)
+        try await call(
+            endpoint, effect: endpoint.effect, with: request, deadline: deadline, trace: trace, answers: answers)
     }
 
     /// Calls `endpoint` for a change with an optional idempotency key. With a key, the change is carried out once, so
     /// that the call may be repeated regardless of the endpoint's effect.
     public func call<Request: ChangeRequest, Response>(
-        _ endpoint: Endpoint<Request, Response>, with request: Request, as idempotencyKey: IdempotencyKey?, deadline: ContinuousClock.Instant,
+        _ endpoint: Endpoint<Request, Response>, with request: Request, as idempotencyKey: IdempotencyKey?,
+        deadline: ContinuousClock.Instant,
         trace: TraceID, answers: (any CallAnswers)? = nil
     ) async throws(Failure) -> Response {
-        guard let idempotencyKey else { return try await call(endpoint, with: request, deadline: deadline, trace: trace, answers: answers) }
+        guard let idempotencyKey else {
+            return try await call(endpoint, with: request, deadline: deadline, trace: trace, answers: answers)
+        }
         var request = request
         request.mutation = ProtoMutation(idempotencyKey)
-        return try await call(endpoint, effect: .repeatable, with: request, deadline: deadline, trace: trace, answers: answers)
+        return try await call(
+            endpoint, effect: .repeatable, with: request, deadline: deadline, trace: trace, answers: answers)
     }
 
     private func call<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, effect: Effect, with request: Request, deadline: ContinuousClock.Instant, trace: TraceID,
+        _ endpoint: Endpoint<Request, Response>, effect: Effect, with request: Request,
+        deadline: ContinuousClock.Instant, trace: TraceID,
         answers: (any CallAnswers)?
     ) async throws(Failure) -> Response {
         let payload: ByteBuffer
@@ -48,7 +55,9 @@ extension RPCClient {
         }
         let answer: ByteBuffer
         do {
-            answer = try await call(endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .notRepeatable)
+            answer = try await call(
+                endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .notRepeatable
+            )
         } catch {
             let failure = Failure(rpcError: error)
             // A caller that receives "access denied" must be able to rely on the call having had no effect.
@@ -77,7 +86,8 @@ extension RPCServer {
     /// Creates a server that answers the calls of these handlers.
     /// - Parameter logger: receives errors that are not refusals.
     public convenience init(
-        _ handlers: [any CallHandler], configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger
+        _ handlers: [any CallHandler], configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup,
+        logger: Logger
     ) {
         var router = CallRouter(logger: logger)
         for handler in handlers { handler.register(on: &router) }
@@ -100,7 +110,8 @@ public struct CallRouter: Sendable {
     /// Registers `body` as the handler of `endpoint`. A ``StrataModel/Failure`` that it throws is sent to the caller.
     /// Any other error is logged with the call's trace and becomes `internal_server_error`.
     public mutating func register<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, body: @escaping @Sendable (Request, RPCContext) async throws -> Response
+        _ endpoint: Endpoint<Request, Response>,
+        body: @escaping @Sendable (Request, RPCContext) async throws -> Response
     ) {
         handlers[endpoint.method] = { context, payload in
             guard let request = try? Request(protobuf: payload) else { throw RPCError.malformed }
@@ -122,9 +133,13 @@ public struct CallRouter: Sendable {
         } catch {
             logger.error(
                 "a call failed unexpectedly",
-                metadata: ["rpc.method": "\(context.method.rawValue)", "trace.id": "\(context.trace)", "error.type": "\(type(of: error))"])
+                metadata: [
+                    "rpc.method": "\(context.method.rawValue)", "trace.id": "\(context.trace)",
+                    "error.type": "\(type(of: error))",
+                ])
             throw RPCError.application(
-                try ByteBuffer(protobuf: ProtoFailure(Failure(.internalServerError, "Something went wrong on our side."))))
+                try ByteBuffer(
+                    protobuf: ProtoFailure(Failure(.internalServerError, "Something went wrong on our side."))))
         }
     }
 }

@@ -69,23 +69,28 @@ public enum ConversationsAPI {
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, effect: .read)
     /// Returns up to 1000 conversations, as many as fit into a number of bytes. Conversations that the user does not
     /// see are omitted.
-    public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(240, effect: .read)
+    public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(
+        240, effect: .read)
     /// Returns a page of a user's list: at most 1000 conversations, newest first, without metadata. Conversations that
     /// do not fit into a number of bytes are only named, and must be requested with ``getConversations``. Error:
     /// `invalid_property` for a cursor the user never had (docs/conformance.md §1.8).
-    public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, effect: .read)
+    public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(
+        12, effect: .read)
     /// Returns a page of a user's list with messages of each conversation, from one snapshot: a client's first load.
-    public static let loadConversations = Endpoint<ProtoLoadConversationsRequest, ProtoLoadConversationsResponse>(210, effect: .read)
+    public static let loadConversations = Endpoint<ProtoLoadConversationsRequest, ProtoLoadConversationsResponse>(
+        210, effect: .read)
     /// Patches participants, alone or together with metadata, atomically (docs/conformance.md §5.5, §5.6). Returns the
     /// resulting changes, none if the patch had no effect.
     ///
     /// For metadata alone, use ``MetadataAPI/patch``.
-    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, effect: .notRepeatable)
+    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(
+        13, effect: .notRepeatable)
     /// Deletes a conversation for all, or from one user's devices, optionally up to a position. The user may leave with
     /// the deletion (docs/conformance.md §5.7).
     ///
     /// Not repeated, because a repetition would fail with `not_found` or hide newer messages.
-    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(14, effect: .notRepeatable)
+    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(
+        14, effect: .notRepeatable)
     /// Marks all messages as read for one user, optionally up to a change's position (docs/conformance.md §5.8).
     public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoChangePlace>(15)
 
@@ -142,11 +147,13 @@ public enum AccountAPI {
     public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61, effect: .read)
     /// Returns a page of a user's announcements: at most 1000, newest first. An announcement removed meanwhile is a
     /// valid cursor.
-    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62, effect: .read)
+    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(
+        62, effect: .read)
     /// Records a receipt. A receipt without effect succeeds and is not announced.
     public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoChangePlace>(63)
     /// Removes an announcement for one user.
-    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(64, effect: .notRepeatable)
+    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(
+        64, effect: .notRepeatable)
 
     /// Records that a user is about to upload content (docs/conformance.md §8).
     public static let createContent = Endpoint<ProtoCreateContentRequest, ProtoEmpty>(70)
@@ -175,7 +182,8 @@ public enum ServerAPI {
     /// - `invalid_app_id`, `app_suspended`
     /// - `authentication_required`: the token is unknown or revoked.
     /// - `access_denied`: the token belongs to another app.
-    public static let findToken = Endpoint<ProtoFindServerTokenRequest, ProtoFindServerTokenResponse>(250, effect: .read)
+    public static let findToken = Endpoint<ProtoFindServerTokenRequest, ProtoFindServerTokenResponse>(
+        250, effect: .read)
     /// Returns a user known to the app: one who has signed in or participates in a conversation. Error: `not_found` for
     /// others.
     public static let findUser = Endpoint<ProtoFindUserRequest, ProtoFindUserResponse>(251, effect: .read)
@@ -190,7 +198,8 @@ public enum IndexAPI {
     /// - `invalid_property`: the path is not indexed, or its index is not ready. For a user, also a cursor that is not
     ///   in the list.
     /// - `not_found`: for the app's own server, a cursor that is not in the list.
-    public static let findConversations = Endpoint<ProtoFindConversationsRequest, ProtoFindConversationsResponse>(330, effect: .read)
+    public static let findConversations = Endpoint<ProtoFindConversationsRequest, ProtoFindConversationsResponse>(
+        330, effect: .read)
     /// Returns all indexed key paths of an app.
     public static let list = Endpoint<ProtoListIndexesRequest, ProtoListIndexesResponse>(331, effect: .read)
     /// Adds an index. An existing one is unchanged. Error: `invalid_property` beyond ``MetadataIndex/most``.
@@ -251,7 +260,8 @@ public enum MetadataAPI {
     public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, effect: .read)
     /// Patches the tree of one conversation atomically (docs/conformance.md §5.6). Returns the change, or none if the
     /// patch had no effect.
-    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, effect: .notRepeatable)
+    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(
+        41, effect: .notRepeatable)
 }
 
 /// The methods of the `presence` service. All its state is ephemeral, and repetition is harmless.

@@ -55,7 +55,9 @@ public final class EpochSource: Service {
         let askedAt = ContinuousClock.now
         do throws(PostgresError) {
             let rows = try await database.query(checkQuery, deadline: deadline)
-            guard let row = rows.first else { throw PostgresError(code: .decoding, statement: CheckEpoch.statement.name, reason: "no row") }
+            guard let row = rows.first else {
+                throw PostgresError(code: .decoding, statement: CheckEpoch.statement.name, reason: "no row")
+            }
             let columns = try rows.columns(of: CheckEpoch.self)
             let new = Known(value: try row[columns.epoch], walEnd: try row[optional: columns.walEnd], askedAt: askedAt)
             state.withLock { known in
@@ -73,7 +75,9 @@ public final class EpochSource: Service {
     /// Checks the epoch every two seconds, until the service stops.
     public func run() async throws {
         await cancelWhenGracefulShutdown {
-            repeat { _ = try? await self.check(deadline: .now + Self.interval) } while (try? await Task.sleep(for: Self.interval)) != nil
+            repeat {
+                _ = try? await self.check(deadline: .now + Self.interval)
+            } while (try? await Task.sleep(for: Self.interval)) != nil
         }
     }
 }
@@ -98,7 +102,8 @@ package struct CheckEpoch: PostgresQuery {
     package typealias Columns = EpochCheckColumns
 
     package static let statement = Statement(
-        "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)", isIdempotent: true)
+        "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)",
+        isIdempotent: true)
 
     package var parameters: [Value] { [Value(epoch), Value(walEnd)] }
 

@@ -14,7 +14,8 @@ extension Failure {
     /// unknown: creates carry ids and can be retried; for other writes, the client decides.
     public init?(expected error: PostgresError) {
         switch error.code {
-        case .deadlineExceeded, .cancelled, .connectionUnavailable, .queueFull, .closed, .fateUnknown: self = .unavailable
+        case .deadlineExceeded, .cancelled, .connectionUnavailable, .queueFull, .closed, .fateUnknown:
+            self = .unavailable
         case .invalidParameter: self = Failure(.invalidRequest, "The request holds a character that cannot be stored.")
         case _ where error.isRetryable: self = .unavailable
         default: return nil

@@ -65,7 +65,8 @@ public final class RecordedApps: Service {
                 do throws(PostgresError) {
                     try await self.refresh(deadline: .now + Self.lifetime)
                 } catch {
-                    self.logger.debug("which apps have webhooks could not be read", metadata: ["error.code": "\(error.code)"])
+                    self.logger.debug(
+                        "which apps have webhooks could not be read", metadata: ["error.code": "\(error.code)"])
                 }
             } while (try? await Task.sleep(for: Self.interval)) != nil
         }
@@ -84,7 +85,8 @@ package struct RecordedAppsColumns: ColumnSet {
 package struct ReadRecordedApps: PostgresQuery {
     package typealias Columns = RecordedAppsColumns
 
-    package static let statement = Statement("webhooks.recorded_apps", sql: "SELECT app_id FROM webhooks.recorded_apps()", isIdempotent: true)
+    package static let statement = Statement(
+        "webhooks.recorded_apps", sql: "SELECT app_id FROM webhooks.recorded_apps()", isIdempotent: true)
 
     package var parameters: [Value] { [] }
 

@@ -42,7 +42,8 @@ public actor PrivateRedis {
         do {
             try FileManager.default.createDirectory(atPath: options.directory, withIntermediateDirectories: true)
         } catch {
-            throw LocalServerError(.unusableDirectory, "Cannot make \(options.directory): \(error.localizedDescription)")
+            throw LocalServerError(
+                .unusableDirectory, "Cannot make \(options.directory): \(error.localizedDescription)")
         }
         unlink(options.directory + "/log")
         if let port = options.port {
@@ -96,12 +97,14 @@ public actor PrivateRedis {
         let log = options.directory + "/log"
         let words =
             [
-                "--port", "\(port)", "--bind", "127.0.0.1", "--daemonize", "no", "--save", "", "--appendonly", "no", "--dir", options.directory,
+                "--port", "\(port)", "--bind", "127.0.0.1", "--daemonize", "no", "--save", "", "--appendonly", "no",
+                "--dir", options.directory,
                 "--logfile", "",
             ] + options.arguments
         let child = try await ChildProcess.start(
             Launch(
-                try Programs.findRedis("redis-server"), arguments: words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"],
+                try Programs.findRedis("redis-server"), arguments: words,
+                environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"],
                 deathSignal: .terminate, output: .append(to: log)))
         let ready = try await Readiness.poll(child, limit: .seconds(30)) { await isReady(port: port, pid: child.pid) }
         guard ready else {

@@ -11,7 +11,9 @@ enum ServerDirectory {
     ///   - user: The user the server runs as. nil: the user of this process, who can access the directory in any case.
     ///   - notice: Called with a message if the files have to be elsewhere.
     /// - Returns: The directory of the files: `path`, or a directory under `/var/tmp` to which `path` then links.
-    static func prepare(_ path: String, for user: SystemUser?, notice: @Sendable (String) -> Void) async throws -> String {
+    static func prepare(
+        _ path: String, for user: SystemUser?, notice: @Sendable (String) -> Void
+    ) async throws -> String {
         if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
             try makeDirectory(target, mode: 0o700, owner: user)
             return target
@@ -23,7 +25,9 @@ enum ServerDirectory {
             return path
         }
         let fallback = try fallbackDirectory(for: path, user: user)
-        try attempt(to: "link \(path) to \(fallback)") { try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fallback) }
+        try attempt(to: "link \(path) to \(fallback)") {
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fallback)
+        }
         notice("PostgreSQL runs as user \(user.name), who cannot enter \(parent); its files are in \(fallback)")
         return fallback
     }
@@ -36,18 +40,26 @@ enum ServerDirectory {
             throw LocalServerError(.unusableDirectory, "\(path) is not a directory")
         }
         if info.st_mode & 0o7777 != mode, chmod(path, mode) != 0 { throw unusable(path, cannotBe: "protected") }
-        if let owner, info.st_uid != owner.uid, chown(path, owner.uid, owner.gid) != 0 { throw unusable(path, cannotBe: "given to \(owner.name)") }
+        if let owner, info.st_uid != owner.uid, chown(path, owner.uid, owner.gid) != 0 {
+            throw unusable(path, cannotBe: "given to \(owner.name)")
+        }
     }
 
     private static func makeParents(_ path: String) throws {
-        try attempt(to: "make \(path)") { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        try attempt(to: "make \(path)") {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
     }
 
     /// Returns true if the user can enter a directory. The check runs `cd` as that user, so modes, access control lists
     /// and mounts all count.
     private static func canTraverse(_ path: String, as user: SystemUser) async throws -> Bool {
         let shell = try Programs.find("sh")
-        return try await ChildProcess.run(Launch(shell, arguments: ["-c", #"cd "$1""#, "sh", path], directory: "/", user: user)).isSuccess
+        return
+            try await ChildProcess.run(
+                Launch(shell, arguments: ["-c", #"cd "$1""#, "sh", path], directory: "/", user: user)
+            )
+            .isSuccess
     }
 
     /// Returns `/var/tmp/strata-<digest of the path>/<last component>`.
@@ -59,7 +71,9 @@ enum ServerDirectory {
         if mkdir(outer, 0o711) != 0, errno != EEXIST { throw unusable(outer, cannotBe: "made") }
         var info = stat()
         guard lstat(outer, &info) == 0, info.st_mode & S_IFMT == S_IFDIR, info.st_uid == geteuid() else {
-            throw LocalServerError(.unusableDirectory, "\(outer) belongs to another user; set STRATA_HOME to a directory every user can enter")
+            throw LocalServerError(
+                .unusableDirectory,
+                "\(outer) belongs to another user; set STRATA_HOME to a directory every user can enter")
         }
         try makeDirectory(outer, mode: 0o711, owner: nil)
         let inner = "\(outer)/\((path as NSString).lastPathComponent)"

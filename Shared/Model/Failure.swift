@@ -124,5 +124,6 @@ public struct Failure: Error, Hashable, Sendable {
     /// Returns the failure for an object that the user may know of but no longer access.
     public static func accessDenied(_ why: String) -> Failure { Failure(.accessDenied, why) }
     /// The failure that reports an unavailable dependency. The client should retry.
-    public static let unavailable = Failure(.serviceUnavailable, "The service is not available at the moment, please try again.")
+    public static let unavailable = Failure(
+        .serviceUnavailable, "The service is not available at the moment, please try again.")
 }

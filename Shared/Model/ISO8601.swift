@@ -14,7 +14,9 @@ public enum ISO8601 {
         var microseconds: Int64 = 0
         if !scanner.isAtEnd {
             guard scanner.skip(any: "Tt ") else { return nil }
-            guard let time = scanner.time(), let fraction = scanner.fraction(), let offset = scanner.offset() else { return nil }
+            guard let time = scanner.time(), let fraction = scanner.fraction(), let offset = scanner.offset() else {
+                return nil
+            }
             seconds += time - offset
             microseconds = fraction
         }
@@ -76,7 +78,8 @@ extension ISO8601 {
         }
 
         mutating func day() -> Int64? {
-            guard let year = digits(4), skip(any: "-"), let month = digits(2), skip(any: "-"), let day = digits(2) else { return nil }
+            guard let year = digits(4), skip(any: "-"), let month = digits(2), skip(any: "-"), let day = digits(2)
+            else { return nil }
             guard (1...12).contains(month), day >= 1 else { return nil }
             let result = ISO8601.days(year: year, month: month, day: day)
             // A day that exceeds its month converts to a date in the next month.
@@ -85,7 +88,9 @@ extension ISO8601 {
         }
 
         mutating func time() -> Int64? {
-            guard let hour = digits(2), skip(any: ":"), let minute = digits(2), hour < 24, minute < 60 else { return nil }
+            guard let hour = digits(2), skip(any: ":"), let minute = digits(2), hour < 24, minute < 60 else {
+                return nil
+            }
             guard skip(any: ":") else { return hour * 3600 + minute * 60 }
             guard let second = digits(2), second <= 60 else { return nil }
             return hour * 3600 + minute * 60 + second

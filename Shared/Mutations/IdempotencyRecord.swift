@@ -27,7 +27,9 @@ public struct IdempotencyRecord: Sendable {
 
         /// The statement that calls `conversations.find_mutation`.
         public static let statement = Statement(
-            "mutation.find", sql: "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
+            "mutation.find",
+            sql:
+                "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
             isIdempotent: true)
 
         /// The values of `$1`, `$2` and `$3`.
@@ -108,7 +110,9 @@ public struct IdempotencyRecord: Sendable {
             } catch {
                 refusal = error
             }
-            if let idempotencyKey, !(refusal is CancellationError), let earlier = try await find(idempotencyKey) { return try await answer(earlier) }
+            if let idempotencyKey, !(refusal is CancellationError), let earlier = try await find(idempotencyKey) {
+                return try await answer(earlier)
+            }
             if let refusal { throw refusal }
             guard let idempotencyKey, .now + pause < deadline else { throw Failure.unavailable }
             // The other request usually succeeds. Try again only after some lookups, in case it was refused.

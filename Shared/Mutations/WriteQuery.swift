@@ -22,7 +22,9 @@ extension WriteQuery {
     public func statement(
         by user: UserID, in app: AppID, as idempotencyKey: IdempotencyKey?, isRecorded: Bool = false
     ) -> (statement: Statement, parameters: [Value]) {
-        guard let idempotencyKey else { return (isRecorded ? Self.statement.directRecorded : Self.statement.direct, parameters) }
+        guard let idempotencyKey else {
+            return (isRecorded ? Self.statement.directRecorded : Self.statement.direct, parameters)
+        }
         return (
             isRecorded ? Self.statement.idempotentRecorded : Self.statement.idempotent,
             Self.statement.idempotentParameters(parameters, by: user, in: app, as: idempotencyKey)

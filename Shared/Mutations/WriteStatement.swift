@@ -52,7 +52,8 @@ public struct WriteStatement: Sendable {
         ///   - userPosition: the change's position in the user's own log. `NULL` if nothing changed there.
         ///   - object: the id of the created object, if the request does not contain it.
         public init(
-            outcome: String = "r.outcome", conversation: String = "NULL", position: String = "NULL", userPosition: String = "NULL",
+            outcome: String = "r.outcome", conversation: String = "NULL", position: String = "NULL",
+            userPosition: String = "NULL",
             object: String = "NULL"
         ) {
             self.outcome = outcome
@@ -74,7 +75,8 @@ public struct WriteStatement: Sendable {
     ///     otherwise none.
     ///   - isIdempotent: true if ``direct`` may be retried. ``idempotent`` always may.
     public init(
-        _ name: String, columns: String, function: String, arguments: [String], place: RecordExpressions, recorded: Recorded? = nil,
+        _ name: String, columns: String, function: String, arguments: [String], place: RecordExpressions,
+        recorded: Recorded? = nil,
         isIdempotent: Bool = false
     ) {
         let recorded = recorded ?? Recorded(position: place.conversation == "NULL" ? "NULL" : place.position)
@@ -84,7 +86,9 @@ public struct WriteStatement: Sendable {
             : "CROSS JOIN LATERAL webhooks.record(\(arguments[0]), \(place.conversation), \(recorded.first), \(recorded.last)) w"
         let direct = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
         self.direct = Statement(name, sql: direct, isIdempotent: isIdempotent)
-        directRecorded = recording.map { Statement("\(name).recorded", sql: "\(direct) \($0)", isIdempotent: isIdempotent) } ?? self.direct
+        directRecorded =
+            recording.map { Statement("\(name).recorded", sql: "\(direct) \($0)", isIdempotent: isIdempotent) }
+            ?? self.direct
         // The parameters that follow the function's: app, user, idempotency key, fingerprint.
         let parameters = arguments.count { $0.hasPrefix("$") }
         let own = (1...4).map { "$\(parameters + $0)" }
@@ -99,13 +103,20 @@ public struct WriteStatement: Sendable {
                 \(place.userPosition), \(place.object)) s
             """
         self.idempotent = Statement("\(name).once", sql: idempotent, isIdempotent: true)
-        idempotentRecorded = recording.map { Statement("\(name).once.recorded", sql: "\(idempotent)\n\($0)", isIdempotent: true) } ?? self.idempotent
+        idempotentRecorded =
+            recording.map { Statement("\(name).once.recorded", sql: "\(idempotent)\n\($0)", isIdempotent: true) }
+            ?? self.idempotent
     }
 
     /// Returns the parameters of ``idempotent``: those of ``direct``, then the app, the user, the idempotency key and
     /// the fingerprint.
-    func idempotentParameters(_ parameters: [Value], by user: UserID, in app: AppID, as idempotencyKey: IdempotencyKey) -> [Value] {
-        parameters + [.uuid(app.rawValue), .text(user.rawValue), .uuid(idempotencyKey.id), .int8(Int64(bitPattern: idempotencyKey.fingerprint))]
+    func idempotentParameters(
+        _ parameters: [Value], by user: UserID, in app: AppID, as idempotencyKey: IdempotencyKey
+    ) -> [Value] {
+        parameters + [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(idempotencyKey.id),
+            .int8(Int64(bitPattern: idempotencyKey.fingerprint)),
+        ]
     }
 }
 

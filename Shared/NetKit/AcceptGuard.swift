@@ -55,7 +55,8 @@ public final class AcceptGuard: ChannelDuplexHandler {
     public static func add(
         _ name: String, reserve: Int = reserve, to channel: any Channel, logger: Logger, onFailure: @escaping () -> Void
     ) throws {
-        try channel.pipeline.syncOperations.addHandler(AcceptGuard(name, reserve: reserve, logger: logger, onFailure: onFailure), position: .first)
+        try channel.pipeline.syncOperations.addHandler(
+            AcceptGuard(name, reserve: reserve, logger: logger, onFailure: onFailure), position: .first)
     }
 
     /// Defers the read until the pause has ended.
@@ -85,7 +86,9 @@ public final class AcceptGuard: ChannelDuplexHandler {
 
     /// Handles a failure to accept a connection.
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard let error = error as? IOError, let limit = Self.limit(error.errnoCode) else { return context.fireErrorCaught(error) }
+        guard let error = error as? IOError, let limit = Self.limit(error.errnoCode) else {
+            return context.fireErrorCaught(error)
+        }
         failed(with: error.errnoCode, limit: limit)
     }
 
@@ -94,7 +97,8 @@ public final class AcceptGuard: ChannelDuplexHandler {
         pausedUntil = .now() + Self.pause
         guard !isFailing else { return }
         isFailing = true
-        logger.error("connections cannot be accepted", metadata: ["error.message": "\(limit)", "error.errno": "\(errno)"])
+        logger.error(
+            "connections cannot be accepted", metadata: ["error.message": "\(limit)", "error.errno": "\(errno)"])
     }
 
     /// Returns true if only reserved descriptors are free.
@@ -102,7 +106,9 @@ public final class AcceptGuard: ChannelDuplexHandler {
     /// The check duplicates the listener's descriptor, because the connection's own descriptor is only available on the
     /// connection's event loop.
     private func isReserveReached(_ listener: any Channel) -> Bool {
-        let isReached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+        let isReached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { socket in
             OpenFileLimit.hasFewerFree(than: reserve, probing: socket)
         }
         // nil without a BSD socket, and if the check failed.

@@ -22,7 +22,10 @@ public final class Availability: Sendable {
     ///   - failureMessage: The log message when the dependency stops working, or when the first attempt fails.
     ///   - recoveryMessage: The log message when the dependency works again.
     ///   - record: Called under a lock with each new value, and with false by this initializer. It updates the metric.
-    public init(failureMessage: Logger.Message, recoveryMessage: Logger.Message, logger: Logger, record: @escaping @Sendable (Bool) -> Void) {
+    public init(
+        failureMessage: Logger.Message, recoveryMessage: Logger.Message, logger: Logger,
+        record: @escaping @Sendable (Bool) -> Void
+    ) {
         messages = (failureMessage, recoveryMessage)
         self.logger = logger
         self.record = record

@@ -44,7 +44,9 @@ public struct Backoff: Sendable, Hashable {
         // The loop doubles only while the bound is below half of the maximum, so the product cannot overflow. 62
         // doublings of a nanosecond exceed any maximum in use.
         var bound = initial
-        for _ in 0..<min(max(attempt, 0), 62) where bound < maximum { bound = bound < maximum / 2 ? bound * 2 : maximum }
+        for _ in 0..<min(max(attempt, 0), 62) where bound < maximum {
+            bound = bound < maximum / 2 ? bound * 2 : maximum
+        }
         return bound
     }
 }

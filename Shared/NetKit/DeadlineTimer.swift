@@ -17,7 +17,8 @@ public struct DeadlineTimer {
     /// fires at that moment or earlier.
     /// - Parameter loop: The event loop on which `fire` is called. The caller must be on it.
     @inlinable
-    public mutating func arm(at deadline: ContinuousClock.Instant?, on loop: any EventLoop, fire: @escaping () -> Void) {
+    public mutating func arm(at deadline: ContinuousClock.Instant?, on loop: any EventLoop, fire: @escaping () -> Void)
+    {
         guard let deadline, !covers(deadline) else { return }
         set(to: deadline, now: .now, on: loop, fire: fire)
     }
@@ -30,7 +31,10 @@ public struct DeadlineTimer {
     }
 
     @usableFromInline
-    mutating func set(to deadline: ContinuousClock.Instant, now: ContinuousClock.Instant, on loop: any EventLoop, fire: @escaping () -> Void) {
+    mutating func set(
+        to deadline: ContinuousClock.Instant, now: ContinuousClock.Instant, on loop: any EventLoop,
+        fire: @escaping () -> Void
+    ) {
         scheduled?.cancel()
         firesAt = deadline
         // The event loop's clock can run slightly ahead of this one. Without the extra millisecond the timer could fire

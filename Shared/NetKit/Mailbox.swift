@@ -98,7 +98,9 @@ public final class Mailbox<Item: Sendable>: Sendable {
     /// - Returns: True if the caller must wake the reader, and the rejected items, each with ``PutResult/refused`` or
     ///   ``PutResult/full``.
     @inlinable
-    public func put(contentsOf items: some Collection<Item>, cost: (Item) -> Cost) -> (wake: Bool, refused: [(item: Item, why: PutResult)]) {
+    public func put(
+        contentsOf items: some Collection<Item>, cost: (Item) -> Cost
+    ) -> (wake: Bool, refused: [(item: Item, why: PutResult)]) {
         state.withLock { state in
             var (wake, refused) = (false, [(item: Item, why: PutResult)]())
             for item in items {

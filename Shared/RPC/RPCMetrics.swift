@@ -39,10 +39,14 @@ final class RPCMetrics: Sendable {
         self.dimensions = dimensions
         self.methodName = methodName
         self.inFlight = Gauge(label: prefix + "_calls_in_flight", dimensions: dimensions)
-        self.bytes = Gauge(label: prefix + (prefix == "strata_rpc_server" ? "_bytes_in_flight" : "_queued_bytes"), dimensions: dimensions)
-        self.arrivingBytes = prefix == "strata_rpc_client" ? Gauge(label: prefix + "_answer_bytes", dimensions: dimensions) : nil
+        self.bytes = Gauge(
+            label: prefix + (prefix == "strata_rpc_server" ? "_bytes_in_flight" : "_queued_bytes"),
+            dimensions: dimensions)
+        self.arrivingBytes =
+            prefix == "strata_rpc_client" ? Gauge(label: prefix + "_answer_bytes", dimensions: dimensions) : nil
         self.connections = Gauge(label: prefix + "_connections", dimensions: dimensions)
-        self.reconnects = prefix == "strata_rpc_client" ? Counter(label: prefix + "_reconnects_total", dimensions: dimensions) : nil
+        self.reconnects =
+            prefix == "strata_rpc_client" ? Counter(label: prefix + "_reconnects_total", dimensions: dimensions) : nil
         self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)
     }
 

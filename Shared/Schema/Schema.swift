@@ -20,14 +20,17 @@ public enum Schema {
     public static let functions = FunctionSet(
         // Raise the revision once in each release that changes a file. PreviousReleaseTests fails if it is missing.
         revision: 1,
-        files: scripts(strata_schema_functions()).map { FunctionSet.File(name: String(cString: $0.name), sql: String(cString: $0.text)) })
+        files: scripts(strata_schema_functions())
+            .map { FunctionSet.File(name: String(cString: $0.name), sql: String(cString: $0.text)) })
 
     /// Returns a script that lets the services' roles sign in with these passwords.
     ///
     /// Run it after the migrations, as a role that may alter roles. Run it again to change the passwords. The script
     /// contains them in plain text: never log it.
     /// - Parameter webhooksPassword: the password of `strata_webhooks`. nil leaves that role unchanged.
-    public static func roleScript(conversationsPassword: String, metadataPassword: String, webhooksPassword: String? = nil) -> String {
+    public static func roleScript(
+        conversationsPassword: String, metadataPassword: String, webhooksPassword: String? = nil
+    ) -> String {
         """
         SET LOCAL standard_conforming_strings = on;
         ALTER ROLE strata_conversations LOGIN PASSWORD \(literal(conversationsPassword));

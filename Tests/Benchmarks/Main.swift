@@ -47,10 +47,14 @@ struct BenchCommand: AsyncParsableCommand {
     @Option(help: "Readers that stop, beside fifty that do not.")
     var slow = 1000
 
-    @Option(help: "Messages a second of each of the 200 users of the whole path; and beside slow readers twice as many in all.")
+    @Option(
+        help:
+            "Messages a second of each of the 200 users of the whole path; and beside slow readers twice as many in all."
+    )
     var rate = 10.0
 
-    @Option(name: .customLong("pattern"), help: "What hostile users and apps do; everything they can if it is left out.")
+    @Option(
+        name: .customLong("pattern"), help: "What hostile users and apps do; everything they can if it is left out.")
     var patterns: [HostilePattern] = []
 
     @Option(name: .customLong("step"), help: "What is measured of the client library; everything if it is left out.")
@@ -67,7 +71,9 @@ struct BenchCommand: AsyncParsableCommand {
     var settling = 45
 
     func validate() throws {
-        guard seconds > 0, runs > 0, settling >= 0 else { throw ValidationError("--seconds and --runs must be at least 1, --settling at least 0.") }
+        guard seconds > 0, runs > 0, settling >= 0 else {
+            throw ValidationError("--seconds and --runs must be at least 1, --settling at least 0.")
+        }
     }
 
     func run() async throws {
@@ -87,22 +93,27 @@ struct BenchCommand: AsyncParsableCommand {
                 patterns.isEmpty ? HostilePattern.allCases : patterns, runs: runs, seconds: seconds, settling: settling,
                 group: MultiThreadedEventLoopGroup.singleton)
         case .kit:
-            return try await KitBench.run(steps.isEmpty ? Set(KitBench.Step.allCases) : Set(steps), group: MultiThreadedEventLoopGroup.singleton)
+            return try await KitBench.run(
+                steps.isEmpty ? Set(KitBench.Step.allCases) : Set(steps), group: MultiThreadedEventLoopGroup.singleton)
         case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
         case .webhooks: return try await WebhookBench.run(group: MultiThreadedEventLoopGroup.singleton)
         }
     }
 
     private func withSystem(_ part: Part) async throws -> [String] {
-        let system = try await BenchSystem(settings: part == .slow ? ["STRATA_SOCKET_BACKLOG_BYTES": "\(SlowReaderBench.backlog)"] : [:])
+        let system = try await BenchSystem(
+            settings: part == .slow ? ["STRATA_SOCKET_BACKLOG_BYTES": "\(SlowReaderBench.backlog)"] : [:])
         let group = MultiThreadedEventLoopGroup.singleton
         let result: Result<[String], any Error>
         do {
             switch part {
             case .fanout: result = .success(try await SystemBench.fanOut(system, seconds: seconds, group: group))
-            case .slow: result = .success(try await SlowReaderBench.run(system, seconds: seconds, rate: rate * 2, slow: slow, group: group))
+            case .slow:
+                result = .success(
+                    try await SlowReaderBench.run(system, seconds: seconds, rate: rate * 2, slow: slow, group: group))
             case .idle: result = .success(try await SystemBench.idle(system, connections: connections, group: group))
-            default: result = .success(try await SystemBench.wholePath(system, seconds: seconds, rate: rate, group: group))
+            default:
+                result = .success(try await SystemBench.wholePath(system, seconds: seconds, rate: rate, group: group))
             }
         } catch {
             result = .failure(error)
@@ -112,7 +123,8 @@ struct BenchCommand: AsyncParsableCommand {
     }
 
     private func withServers(_ part: Part) async throws -> [String] {
-        let home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))").path
+        let home = FileManager.default.temporaryDirectory
+            .appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))").path
         defer { try? FileManager.default.removeItem(atPath: home) }
         if part == .redis {
             let redis = try await PrivateRedis.start(.init(directory: home + "/redis"))

@@ -76,7 +76,9 @@ enum PostgresBench {
         var group = 0.0
     }
 
-    private static func measure(_ workload: Workload, schema: String, url: String, seconds: Double) async throws -> [String] {
+    private static func measure(
+        _ workload: Workload, schema: String, url: String, seconds: Double
+    ) async throws -> [String] {
         var lines: [String] = []
         var reference = 0.0
         for clients in [8, 64] {
@@ -85,7 +87,8 @@ enum PostgresBench {
             reference = max(reference, rate)
         }
         for connections in [1, 2, 4, 8] {
-            let figures = try await measurePool(workload, connections: connections, schema: schema, url: url, seconds: seconds)
+            let figures = try await measurePool(
+                workload, connections: connections, schema: schema, url: url, seconds: seconds)
             let ratio = rounded(figures.rate / max(reference, 1))
             lines.append(
                 "postgres \(workload.rawValue): tasks=\(tasks) connections=\(connections) rate=\(Int(figures.rate))/s "
@@ -99,7 +102,9 @@ enum PostgresBench {
 
     // MARK: The pool
 
-    private static func measurePool(_ workload: Workload, connections: Int, schema: String, url: String, seconds: Double) async throws -> Figures {
+    private static func measurePool(
+        _ workload: Workload, connections: Int, schema: String, url: String, seconds: Double
+    ) async throws -> Figures {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = connections
         configuration.applicationName = "strata-bench"
@@ -121,7 +126,9 @@ enum PostgresBench {
         }
     }
 
-    private static func load(_ workload: Workload, _ pool: PostgresPool, schema: String, seconds: Double) async throws -> (Figures, Int) {
+    private static func load(
+        _ workload: Workload, _ pool: PostgresPool, schema: String, seconds: Double
+    ) async throws -> (Figures, Int) {
         let statement = Statement("bench", sql: workload.sql(schema, id: "$1"), isIdempotent: workload.isRead)
         let start = ContinuousClock.now
         let end = start.advanced(by: .seconds(seconds))
@@ -138,7 +145,8 @@ enum PostgresBench {
     }
 
     private static func work(
-        _ workload: Workload, _ statement: Statement, _ pool: PostgresPool, seed: UInt64, until end: ContinuousClock.Instant
+        _ workload: Workload, _ statement: Statement, _ pool: PostgresPool, seed: UInt64,
+        until end: ContinuousClock.Instant
     ) async throws -> Int {
         var count = 0
         var now = ContinuousClock.now
@@ -149,7 +157,8 @@ enum PostgresBench {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             let id = Int64((state >> 33) % UInt64(workload.range)) + 1
             let answer = try await pool.query(
-                statement, with: [.int8(id)], lockKey: workload.isRead ? nil : UInt64(id), deadline: now.advanced(by: .seconds(10)))
+                statement, with: [.int8(id)], lockKey: workload.isRead ? nil : UInt64(id),
+                deadline: now.advanced(by: .seconds(10)))
             let key = try answer.first?.get(0, as: Int64.self)
             guard key == id else { throw PostgresError(code: .decoding, reason: "another row than the one asked for") }
             count += 1
@@ -161,8 +170,10 @@ enum PostgresBench {
     /// Returns the server's statistics of the database. Sessions report them when they end.
     private static func counters(_ url: String) async throws -> (commits: Int, deadlocks: Int) {
         let statement = Statement(
-            "counters", sql: "SELECT xact_commit, deadlocks FROM pg_stat_database WHERE datname = current_database()", isIdempotent: true)
-        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url), mode: .exclusive, logger: Logger(label: "bench"))
+            "counters", sql: "SELECT xact_commit, deadlocks FROM pg_stat_database WHERE datname = current_database()",
+            isIdempotent: true)
+        let pool = PostgresPool(
+            configuration: try PostgresConfiguration(url: url), mode: .exclusive, logger: Logger(label: "bench"))
         let run = Task { try await pool.run() }
         defer { run.cancel() }
         let row = try await pool.query(statement, deadline: .now.advanced(by: .seconds(10))).first
@@ -178,13 +189,17 @@ enum PostgresBench {
 
     // MARK: pgbench
 
-    private static func pgbench(_ workload: Workload, clients: Int, schema: String, url: String, seconds: Double) async throws -> Double {
+    private static func pgbench(
+        _ workload: Workload, clients: Int, schema: String, url: String, seconds: Double
+    ) async throws -> Double {
         let script = NSTemporaryDirectory() + "/strata-bench-\(UUID().uuidString).sql"
-        try "\\set id random(1, \(workload.range))\n\(workload.sql(schema, id: ":id"));\n".write(toFile: script, atomically: true, encoding: .utf8)
+        try "\\set id random(1, \(workload.range))\n\(workload.sql(schema, id: ":id"));\n"
+            .write(toFile: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: script) }
         let time = max(1, Int(seconds.rounded()))
         let words = ["-n", "-M", "prepared", "-c", "\(clients)", "-j", "2", "-T", "\(time)", "-f", script, url]
-        let launch = Launch(try Programs.findPostgres("pgbench"), arguments: words, deathSignal: .kill, output: .capture(limit: 65_536))
+        let launch = Launch(
+            try Programs.findPostgres("pgbench"), arguments: words, deathSignal: .kill, output: .capture(limit: 65_536))
         let exit = try await ChildProcess.run(launch, timeout: .seconds(time + 60))
         // "tps = 1234.5 (without initial connection time)"
         let line = exit.output.split(separator: "\n").first { $0.hasPrefix("tps = ") }

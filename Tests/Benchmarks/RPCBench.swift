@@ -24,7 +24,9 @@ enum RPCBench {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var configuration = RPCServerConfiguration(host: "127.0.0.1", port: port, clusterSecret: secret)
         configuration.maxCallsInFlight = 100_000
-        let server = RPCServer(configuration: configuration, eventLoopGroup: loops, logger: quiet) { _, payload in payload }
+        let server = RPCServer(configuration: configuration, eventLoopGroup: loops, logger: quiet) { _, payload in
+            payload
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await server.run() }
             let bound = try await server.boundPort
@@ -54,13 +56,16 @@ enum RPCBench {
         guard let port = Int(try child.line()) else { throw BenchFailure.noPort }
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let client = RPCClient(
-            configuration: RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
+            configuration: RPCClientConfiguration(
+                target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
             eventLoopGroup: loops, logger: quiet)
         let lines = try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await client.run() }
             _ = try await measure(client, child, callers: callers, seconds: 0.5)
             var lines: [String] = []
-            for callers in [callers, 1] { lines.append(try await measure(client, child, callers: callers, seconds: seconds)) }
+            for callers in [callers, 1] {
+                lines.append(try await measure(client, child, callers: callers, seconds: seconds))
+            }
             group.cancelAll()
             return lines
         }
@@ -68,7 +73,9 @@ enum RPCBench {
         return lines
     }
 
-    private static func measure(_ client: RPCClient, _ child: Child, callers: Int, seconds: Double) async throws -> String {
+    private static func measure(
+        _ client: RPCClient, _ child: Child, callers: Int, seconds: Double
+    ) async throws -> String {
         let payload = ByteBuffer(repeating: 7, count: 350)
         let serverBefore = try child.microseconds()
         let clientBefore = processMicroseconds()
@@ -80,7 +87,8 @@ enum RPCBench {
                     var latencies: [Double] = []
                     var now = ContinuousClock.now
                     while now < end {
-                        _ = try await client.call(RPCMethod(rawValue: 1), with: payload, deadline: now + .seconds(10), trace: .random())
+                        _ = try await client.call(
+                            RPCMethod(rawValue: 1), with: payload, deadline: now + .seconds(10), trace: .random())
                         let after = ContinuousClock.now
                         latencies.append((after - now) / .microseconds(1))
                         now = after
@@ -95,7 +103,8 @@ enum RPCBench {
         let elapsed = (ContinuousClock.now - start) / .seconds(1)
         let clientCPU = Double(processMicroseconds() - clientBefore) / Double(latencies.count)
         let serverCPU = Double(try child.microseconds() - serverBefore) / Double(latencies.count)
-        let percentile = { (share: Double) in latencies[min(latencies.count - 1, Int(Double(latencies.count) * share))] }
+        let percentile = { (share: Double) in latencies[min(latencies.count - 1, Int(Double(latencies.count) * share))]
+        }
         return String(
             format: "rpc callers=%d calls/s=%.0f p50=%.0fus p99=%.0fus cpu/call client=%.1fus server=%.1fus", callers,
             Double(latencies.count) / elapsed, percentile(0.5), percentile(0.99), clientCPU, serverCPU)

@@ -21,14 +21,16 @@ enum RedisBench {
         let group = MultiThreadedEventLoopGroup.singleton
         let client = RedisClient(configuration: configuration, eventLoopGroup: group, logger: logger)
         let counter = CountingDelegate()
-        let subscriber = RedisSubscriber(configuration: configuration, eventLoopGroup: group, delegate: counter, logger: logger)
+        let subscriber = RedisSubscriber(
+            configuration: configuration, eventLoopGroup: group, delegate: counter, logger: logger)
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await client.run() }
             tasks.addTask { try await subscriber.run() }
             let share = max(seconds, 0.3) / 3
             let published = try await publish(with: client, concurrency: 64, seconds: share)
             let reference = try redisBenchmark(host: redisHost, port: redisPort, requests: Int(share * 400_000))
-            let received = try await receive(by: subscriber, counter, host: redisHost, port: redisPort, requests: Int(share * 400_000))
+            let received = try await receive(
+                by: subscriber, counter, host: redisHost, port: redisPort, requests: Int(share * 400_000))
             tasks.cancelAll()
             return report(published, reference, received)
         }
@@ -55,7 +57,8 @@ enum RedisBench {
     private static func rounded(_ value: Double) -> String { String(format: "%.2f", value) }
 
     /// Publishes messages from `concurrency` tasks, each of which waits for one message before the next.
-    private static func publish(with client: RedisClient, concurrency: Int, seconds: Double) async throws -> Measurement {
+    private static func publish(with client: RedisClient, concurrency: Int, seconds: Double) async throws -> Measurement
+    {
         _ = try await client.publish(message, to: channel, deadline: .now + .seconds(5))
         let end = ContinuousClock.now + .seconds(seconds)
         let (start, processor) = (ContinuousClock.now, processorSeconds())
@@ -74,7 +77,8 @@ enum RedisBench {
             for try await count in group { total += count }
             return total
         }
-        return Measurement(count: count, seconds: (.now - start) / .seconds(1), processor: processorSeconds() - processor)
+        return Measurement(
+            count: count, seconds: (.now - start) / .seconds(1), processor: processorSeconds() - processor)
     }
 
     /// Measures a subscriber while `redis-benchmark` publishes.
@@ -85,9 +89,12 @@ enum RedisBench {
         try await subscriber.confirmation(of: [channel], deadline: .now + .seconds(5))
         let (start, processor) = (ContinuousClock.now, processorSeconds())
         let publisher = try startBenchmark(host: host, port: port, requests: requests)
-        while counter.count < requests, publisher.process.isRunning || counter.isGrowing() { try await Task.sleep(for: .milliseconds(20)) }
+        while counter.count < requests, publisher.process.isRunning || counter.isGrowing() {
+            try await Task.sleep(for: .milliseconds(20))
+        }
         let measurement = Measurement(
-            count: counter.count, seconds: (counter.last - start) / .seconds(1), processor: processorSeconds() - processor)
+            count: counter.count, seconds: (counter.last - start) / .seconds(1),
+            processor: processorSeconds() - processor)
         publisher.process.waitUntilExit()
         return measurement
     }
@@ -97,17 +104,23 @@ enum RedisBench {
         let (process, output) = try startBenchmark(host: host, port: port, requests: requests)
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        let line = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).last { $0.contains("requests per second") }
+        let line = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
+            .last { $0.contains("requests per second") }
         let words = line?.split(separator: " ") ?? []
-        guard let index = words.firstIndex(of: "requests"), index > 0, let rate = Double(words[index - 1]) else { return 0 }
+        guard let index = words.firstIndex(of: "requests"), index > 0, let rate = Double(words[index - 1]) else {
+            return 0
+        }
         return rate
     }
 
-    private static func startBenchmark(host: String, port: Int, requests: Int) throws -> (process: Process, output: Pipe) {
+    private static func startBenchmark(
+        host: String, port: Int, requests: Int
+    ) throws -> (process: Process, output: Pipe) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [
-            "redis-benchmark", "-h", host, "-p", "\(port)", "-c", "64", "-P", "16", "-n", "\(requests)", "-q", "SPUBLISH", channel,
+            "redis-benchmark", "-h", host, "-p", "\(port)", "-c", "64", "-P", "16", "-n", "\(requests)", "-q",
+            "SPUBLISH", channel,
             String(buffer: message),
         ]
         let output = Pipe()

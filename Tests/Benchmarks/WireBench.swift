@@ -31,15 +31,19 @@ enum WireBench {
                 return writer.buffer.readableBytes
             })
         lines.append(measure("write message, Foundation JSONEncoder") { (try? encoder.encode(object).count) ?? 0 })
-        lines.append(measure("read request, JSONReader to JSONValue") { (try? JSONReader.parse(request)).map { _ in 1 } ?? 0 })
+        lines.append(
+            measure("read request, JSONReader to JSONValue") { (try? JSONReader.parse(request)).map { _ in 1 } ?? 0 })
         lines.append(
             measure("read request, to validated SendMessageBody") {
-                guard let json = try? JSONReader.parse(request), let body = try? SendMessageBody(json, version: .v3) else { return 0 }
+                guard let json = try? JSONReader.parse(request), let body = try? SendMessageBody(json, version: .v3)
+                else { return 0 }
                 return body.parts.count
             })
         lines.append(measure("read frame, to ClientPacket") { (try? ClientPacket(parsing: frame)).map { _ in 1 } ?? 0 })
         lines.append(
-            measure("read request, Foundation JSONDecoder") { (try? decoder.decode(CodableRequest.self, from: data))?.parts.count ?? 0 })
+            measure("read request, Foundation JSONDecoder") {
+                (try? decoder.decode(CodableRequest.self, from: data))?.parts.count ?? 0
+            })
         lines += fanOut(renderer, sample)
         return lines
     }
@@ -51,7 +55,9 @@ enum WireBench {
         let time = TimestampText(sample.message.sentAt)
         let values = ReaderValues(reader: sample.reader, unread: 12, total: 345)
         return [
-            measure("render both packets of a message for one variant") { renderer.tails(for: sample.change, variant: variant).count },
+            measure("render both packets of a message for one variant") {
+                renderer.tails(for: sample.change, variant: variant).count
+            },
             measure("write both packets for one socket") {
                 var buffer = ByteBuffer()
                 buffer.writePackets(tails, counter: 1000, timestamp: time, values: values)
@@ -95,7 +101,8 @@ extension WireBench {
                 parts: [MessagePart(id: part, mimeType: "text/plain", body: text, size: text.utf8.count)],
                 recipients: [.init(userID: ana.userID, status: .read), .init(userID: reader, status: .sent)])
             change = Change(
-                appID: .random(), conversationID: conversation, position: Position(3), createdAt: message.sentAt, actor: ana.userID, origin: nil,
+                appID: .random(), conversationID: conversation, position: Position(3), createdAt: message.sentAt,
+                actor: ana.userID, origin: nil,
                 messageCount: 1, counts: [:], content: .messageCreated(id: id, ordinal: 1, message))
             let body = String(repeating: "All work and no play. ", count: 16)
             request = """
@@ -163,18 +170,25 @@ extension WireBench {
             url = "\(base)/messages/\(message.id)"
             receipts_url = "\(url)/receipts"
             position = message.position.wireValue
-            conversation = Link(id: message.conversationID.layerID, url: "\(base)/conversations/\(message.conversationID)")
+            conversation = Link(
+                id: message.conversationID.layerID, url: "\(base)/conversations/\(message.conversationID)")
             parts = message.parts.enumerated()
                 .map { index, part in
-                    Part(id: "\(message.id.layerID)/parts/\(index)", mime_type: part.mimeType, body: part.body, size: part.size)
+                    Part(
+                        id: "\(message.id.layerID)/parts/\(index)", mime_type: part.mimeType, body: part.body,
+                        size: part.size)
                 }
             sent_at = ISO8601.string(message.sentAt)
             let (user, name) =
-                if case .user(let identity) = message.sender { (identity.userID, identity.displayName) } else { (UserID.appServer, nil) }
+                if case .user(let identity) = message.sender { (identity.userID, identity.displayName) } else {
+                    (UserID.appServer, nil)
+                }
             sender = Sender(
-                id: user.layerID, url: "\(base)/identities/\(user.percentEncoded)", user_id: user.rawValue, display_name: name)
+                id: user.layerID, url: "\(base)/identities/\(user.percentEncoded)", user_id: user.rawValue,
+                display_name: name)
             is_unread = true
-            recipient_status = Dictionary(uniqueKeysWithValues: message.recipients.map { ($0.userID.layerID, $0.status.name) })
+            recipient_status = Dictionary(
+                uniqueKeysWithValues: message.recipients.map { ($0.userID.layerID, $0.status.name) })
         }
     }
 }

@@ -69,7 +69,8 @@ package final class Cluster: TestSystem {
         try await Cluster.start(
             Size(
                 gateways: 2, conversations: 2, metadata: 2, presence: 2,
-                settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s"].merging(patient) { $1 }))
+                settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s"]
+                    .merging(patient) { $1 }))
     }
 
     package let postgres: PrivatePostgres
@@ -85,7 +86,8 @@ package final class Cluster: TestSystem {
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
     private init(
-        postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, contentDirectory: String, processes: [ServiceProcess],
+        postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, contentDirectory: String,
+        processes: [ServiceProcess],
         surroundings: Surroundings, lossy: LossyPublications?, urls: [String]
     ) throws {
         self.postgres = postgres
@@ -110,17 +112,24 @@ package final class Cluster: TestSystem {
         let migrated = size.migrations == nil ? try await Migrated.shared.value : nil
         let postgres = try await surroundings.startPostgres(size.postgresSettings, data: migrated?.data)
         let redis = try await startingRedis
-        let database = if let migrated { postgres.url(database: migrated.database) } else { try await TestServers.freshDatabase(on: postgres) }
+        let database =
+            if let migrated { postgres.url(database: migrated.database) } else {
+                try await TestServers.freshDatabase(on: postgres)
+            }
         if let migrations = size.migrations {
             _ = try await Migrator(configuration: PostgresConfiguration(url: database))
                 .migrate(migrations, functions: Schema.functions, logger: Logger(label: "test"))
         }
         let lossy: LossyPublications? =
-            if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else { nil }
+            if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else {
+                nil
+            }
         let plan = try await Plan(
-            size: size, directory: directory, database: database, redis: redis.port, publishing: lossy?.port ?? redis.port, surroundings)
+            size: size, directory: directory, database: database, redis: redis.port,
+            publishing: lossy?.port ?? redis.port, surroundings)
         let cluster = try Cluster(
-            postgres: postgres, redis: redis, databaseURL: database, contentDirectory: plan.contentDirectory, processes: plan.processes,
+            postgres: postgres, redis: redis, databaseURL: database, contentDirectory: plan.contentDirectory,
+            processes: plan.processes,
             surroundings: surroundings, lossy: lossy, urls: plan.urls)
         do {
             try await cluster.startProcesses()
@@ -134,7 +143,9 @@ package final class Cluster: TestSystem {
     private func startProcesses() async throws {
         for isGateway in [false, true] {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for process in processes where (process.kind == .gateway) == isGateway { group.addTask { try await process.start() } }
+                for process in processes where (process.kind == .gateway) == isGateway {
+                    group.addTask { try await process.start() }
+                }
                 try await group.waitForAll()
             }
         }
@@ -180,8 +191,11 @@ private struct Migrated: Sendable {
     static let shared = Task {
         let server = try await TestServers.privatePostgres()
         let url = try await TestServers.freshDatabase(on: server)
-        let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), arguments: ["migrate", "--database", url]))
-        guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
+        let migration = try await ChildProcess.run(
+            Launch(try Executables.find("strata"), arguments: ["migrate", "--database", url]))
+        guard migration.isSuccess else {
+            throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)")
+        }
         await server.stop()
         let home = (server.log as NSString).deletingLastPathComponent
         return Migrated(data: home + "/data", database: String(url.split(separator: "/").last ?? ""))
@@ -196,10 +210,13 @@ extension Cluster {
         let contentDirectory: String
 
         /// - Parameter publishing: The Redis port for services that publish changes.
-        init(size: Size, directory: String, database: String, redis: Int, publishing: Int, _ surroundings: Surroundings) async throws {
+        init(
+            size: Size, directory: String, database: String, redis: Int, publishing: Int, _ surroundings: Surroundings
+        ) async throws {
             contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [
-                (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence), (.webhooks, size.webhooks),
+                (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence),
+                (.webhooks, size.webhooks),
                 (.gateway, size.gateways),
             ]
             var ports = try LoopbackPort.free(counts.map { $0.1 * 2 }.reduce(0, +))
@@ -212,7 +229,8 @@ extension Cluster {
                     let address = host?.address.description ?? "127.0.0.1"
                     let isPublishing = kind == .conversations || kind == .metadata
                     var environment = Self.common(
-                        admin: "\(address):\(admin)", redis: "redis://\(surroundings.home):\(isPublishing ? publishing : redis)")
+                        admin: "\(address):\(admin)",
+                        redis: "redis://\(surroundings.home):\(isPublishing ? publishing : redis)")
                     environment["STRATA_INSTANCE"] = "\(kind.rawValue)-\(number + 1)"
                     environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"] = "\(port)"
                     environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = address
@@ -230,13 +248,15 @@ extension Cluster {
                         environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
                     }
                     if isPublishing || kind == .webhooks {
-                        environment["STRATA_POSTGRES_URL"] = Self.url(database, at: surroundings.home, role: "strata_\(kind.rawValue)")
+                        environment["STRATA_POSTGRES_URL"] = Self.url(
+                            database, at: surroundings.home, role: "strata_\(kind.rawValue)")
                     }
                     environment.merge(size.settings) { $1 }
                     own.append("\(address):\(port)")
                     processes.append(
                         try ServiceProcess(
-                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin, environment: environment,
+                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin,
+                            environment: environment,
                             openFiles: size.openFiles[kind], host: host, clock: surroundings.newClock()))
                 }
                 addresses["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = own.joined(separator: ",")
@@ -247,7 +267,8 @@ extension Cluster {
             let admin = admin.split(separator: ":").map(String.init)
             return [
                 "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": Cluster.secret,
-                "STRATA_ADMIN_HOST": admin[0], "STRATA_ADMIN_PORT": admin[1], "STRATA_REDIS_URL": redis, "STRATA_LOG_LEVEL": "debug",
+                "STRATA_ADMIN_HOST": admin[0], "STRATA_ADMIN_PORT": admin[1], "STRATA_REDIS_URL": redis,
+                "STRATA_LOG_LEVEL": "debug",
                 "STRATA_SHUTDOWN_TIMEOUT": "5s",
             ]
         }

@@ -8,7 +8,8 @@ package enum Executables {
     /// Returns the path of a program.
     /// - Parameter name: The program, such as `gateway` or `strata`. A build without products names it `GatewayMain`.
     package static func find(_ name: String) throws -> String {
-        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let own =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         let given = ProcessInfo.processInfo.environment["STRATA_TEST_EXECUTABLES"]
         let directories = given.map { [$0] } ?? [(own as NSString).deletingLastPathComponent, buildDirectory]
         let candidates = directories.flatMap { directory in
@@ -22,7 +23,8 @@ package enum Executables {
 
     /// The directory of a plain `swift build`, for tests that run elsewhere.
     private static var buildDirectory: String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
             .deletingLastPathComponent()
         return root.appending(path: ".build/debug").path(percentEncoded: false)
     }

@@ -18,7 +18,9 @@ package struct FreshState: Sendable {
     }
 
     /// Returns the messages of one conversation; empty if it does not exist for this user.
-    package static func messages(of conversation: String, for user: TestUser, pageSize: Int = 100) async throws -> [JSONValue] {
+    package static func messages(
+        of conversation: String, for user: TestUser, pageSize: Int = 100
+    ) async throws -> [JSONValue] {
         try await list(layerPath(conversation) + "/messages?", of: user, pageSize)
     }
 
@@ -29,7 +31,9 @@ package struct FreshState: Sendable {
             let answer = try await user.call("GET", "\(path)page_size=\(pageSize)\(from)")
             // The conversation was deleted during the load.
             if answer.status == 404 { return [] }
-            guard answer.isSuccess, let page = answer.json.array else { throw UnexpectedAnswer("\(path): \(answer.status)", #fileID, #line) }
+            guard answer.isSuccess, let page = answer.json.array else {
+                throw UnexpectedAnswer("\(path): \(answer.status)", #fileID, #line)
+            }
             items += page
             if page.count < pageSize { return items }
         }

@@ -29,7 +29,8 @@ package actor ServiceProcess {
     ///   - host: The host of the process. nil: this machine itself.
     ///   - clock: The process's wall clock, if it has its own.
     package init(
-        kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String], openFiles: Int? = nil,
+        kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String],
+        openFiles: Int? = nil,
         host: VirtualNetwork.Host? = nil, clock: MovableClock? = nil
     ) throws {
         self.kind = kind
@@ -44,7 +45,9 @@ package actor ServiceProcess {
         // The shell sets both the soft and the hard limit, and then becomes the program.
         if let openFiles { words += ["/bin/sh", "-c", "ulimit -n \(openFiles) && exec \"$@\"", "sh"] }
         words += (clock?.wrapper ?? []) + [try Executables.find(kind.rawValue)]
-        launch = Launch(words[0], arguments: Array(words.dropFirst()), environment: environment, deathSignal: .kill, output: .append(to: log))
+        launch = Launch(
+            words[0], arguments: Array(words.dropFirst()), environment: environment, deathSignal: .kill,
+            output: .append(to: log))
         admin = try ProtocolClient(baseURL: "http://\(host?.address.description ?? "127.0.0.1"):\(adminPort)")
     }
 
@@ -59,7 +62,11 @@ package actor ServiceProcess {
     package func awaitReady() async throws {
         let deadline = ContinuousClock.now + Waiting.limit
         while ContinuousClock.now < deadline {
-            if let answer = try? await admin.call("GET", "/health/ready", deadline: .now + .seconds(5)), answer.status == 200 { return }
+            if let answer = try? await admin.call("GET", "/health/ready", deadline: .now + .seconds(5)),
+                answer.status == 200
+            {
+                return
+            }
             guard child?.isRunning == true else { break }
             try await Task.sleep(for: .milliseconds(25))
         }
@@ -98,7 +105,8 @@ package actor ServiceProcess {
         // The limit applies to the highest descriptor number, not to the number of descriptors.
         let limit = try more.map { "\((files.max() ?? 0) + 1 + $0)" } ?? hardFileLimit(of: child.pid)
         let words = ["--pid", "\(child.pid)", "--nofile=\(limit):"]
-        let exit = try await ChildProcess.run(Launch(try Programs.find("prlimit"), arguments: words, output: .capture(limit: 4096)))
+        let exit = try await ChildProcess.run(
+            Launch(try Programs.find("prlimit"), arguments: words, output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "prlimit: \(exit.output)") }
     }
 
@@ -113,19 +121,24 @@ package actor ServiceProcess {
     package var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
 
     /// Returns the HTTP status of `/health/live` or `/health/ready`.
-    package func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
+    package func health(_ path: String) async throws -> Int {
+        try await admin.call("GET", path, deadline: Waiting.deadline).status
+    }
 
     /// Returns the values of a metric's series that have all given labels, written as `name="value"`.
     package func series(_ name: String, _ labels: String...) async throws -> [Double] { try await values(name, labels) }
 
     /// Returns the sum of the values of ``series(_:_:)``.
-    package func metric(_ name: String, _ labels: String...) async throws -> Double { try await values(name, labels).reduce(0, +) }
+    package func metric(_ name: String, _ labels: String...) async throws -> Double {
+        try await values(name, labels).reduce(0, +)
+    }
 
     private func values(_ name: String, _ labels: [String]) async throws -> [Double] {
         let answer = try await admin.call("GET", "/metrics", deadline: Waiting.deadline)
         return String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
             .compactMap { line in
-                guard line.hasPrefix(name), let next = line.dropFirst(name.count).first, next == " " || next == "{" else { return nil }
+                guard line.hasPrefix(name), let next = line.dropFirst(name.count).first, next == " " || next == "{"
+                else { return nil }
                 guard labels.allSatisfy({ line.contains($0) }) else { return nil }
                 return line.split(separator: " ").last.flatMap { Double($0) }
             }

@@ -42,14 +42,18 @@ package struct TestApp: Sendable {
     }
 
     package func identityToken(_ user: String, nonce: String, signedWith key: String? = nil) async throws -> String {
-        try await IdentityToken(provider: app.providerID, key: app.keyID, user: user, nonce: nonce, displayName: user.capitalized)
-            .signed(with: key ?? privateKey)
+        try await IdentityToken(
+            provider: app.providerID, key: app.keyID, user: user, nonce: nonce, displayName: user.capitalized
+        )
+        .signed(with: key ?? privateKey)
     }
 
     private static func makeKey(_ name: String) throws -> Key {
         let directory = try TestDirectory.make(name)
         let pair = try AppKeyPair.make()
-        let key = Key(privateKey: pair.privateKey, privateKeyFile: directory + "/private.pem", publicKeyFile: directory + "/public.pem")
+        let key = Key(
+            privateKey: pair.privateKey, privateKeyFile: directory + "/private.pem",
+            publicKeyFile: directory + "/public.pem")
         try Data(pair.privateKey.utf8).write(to: URL(fileURLWithPath: key.privateKeyFile))
         try Data(pair.publicKey.utf8).write(to: URL(fileURLWithPath: key.publicKeyFile))
         return key

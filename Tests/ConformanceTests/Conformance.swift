@@ -25,11 +25,14 @@ extension Conformance {
         @Test("every rule has a unique name, and the rules are in the order of their sections")
         func names() {
             let names = RuleTable.all.map(\.name)
-            #expect(Set(names).count == names.count, "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys.sorted())")
+            #expect(
+                Set(names).count == names.count,
+                "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys.sorted())")
             for chapter in RuleTable.Chapter.allCases {
                 let numbers = RuleTable.rules(chapter).map { $0.section.split(separator: ".").compactMap { Int($0) } }
                 #expect(numbers.allSatisfy { $0.first == chapter.rawValue }, "\(chapter)")
-                #expect(zip(numbers, numbers.dropFirst()).allSatisfy { !$1.lexicographicallyPrecedes($0) }, "\(chapter)")
+                #expect(
+                    zip(numbers, numbers.dropFirst()).allSatisfy { !$1.lexicographicallyPrecedes($0) }, "\(chapter)")
             }
         }
 
@@ -87,7 +90,8 @@ extension Conformance {
         private func verify(_ rule: RuleCase, _ chapter: RuleTable.Chapter) async {
             let outcome = await RuleRunner.shared.outcome(of: rule, in: chapter)
             guard !outcome.failures.isEmpty else { return }
-            Issue.record("\(rule.name):\n  \(outcome.failures.joined(separator: "\n  "))", sourceLocation: rule.rule.location)
+            Issue.record(
+                "\(rule.name):\n  \(outcome.failures.joined(separator: "\n  "))", sourceLocation: rule.rule.location)
         }
     }
 }

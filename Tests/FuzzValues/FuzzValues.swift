@@ -19,7 +19,8 @@ package struct FuzzValues: Sendable {
         case 3: return .number(generator.pick([0.5, -0.0, 1e300, -1e-300, 1.5e18]))
         case 4, 5: return .string(text())
         case 6: return .array((0..<generator.int(0...4)).map { _ in value(depth: depth + 1) })
-        default: return .object(Dictionary((0..<generator.int(0...4)).map { _ in (name(), value(depth: depth + 1)) }) { $1 })
+        default:
+            return .object(Dictionary((0..<generator.int(0...4)).map { _ in (name(), value(depth: depth + 1)) }) { $1 })
         }
     }
 
@@ -27,11 +28,14 @@ package struct FuzzValues: Sendable {
     package mutating func name() -> String {
         generator.chance(80)
             ? generator.pick([
-                "id", "participants", "metadata", "parts", "mime_type", "body", "encoding", "content", "size", "notification", "recipients", "type",
+                "id", "participants", "metadata", "parts", "mime_type", "body", "encoding", "content", "size",
+                "notification", "recipients", "type",
                 "mode",
-                "position", "operation", "property", "value", "method", "object_id", "data", "request_id", "from_timestamp", "ids", "since",
+                "position", "operation", "property", "value", "method", "object_id", "data", "request_id",
+                "from_timestamp", "ids", "since",
                 "distinct",
-                "index", "object", "action", "token", "device_id", "title", "text", "identity_token", "app_id", "read_receipts",
+                "index", "object", "action", "token", "device_id", "title", "text", "identity_token", "app_id",
+                "read_receipts",
             ]) : text()
     }
 
@@ -40,22 +44,33 @@ package struct FuzzValues: Sendable {
         case 0: return ""
         case 1:
             return String(
-                repeating: generator.pick(["x", "é", "🙂", "\\", "\"", "\u{0}", "."]), count: generator.pick([1, 127, 128, 129, 2048, 2049, 5000]))
+                repeating: generator.pick(["x", "é", "🙂", "\\", "\"", "\u{0}", "."]),
+                count: generator.pick([1, 127, 128, 129, 2048, 2049, 5000]))
         case 2: return "layer:///conversations/\(generator.uuid())"
         case 3: return "layer:///messages/\(generator.uuid())/parts/\(generator.int(-1...3))"
-        case 4: return "layer:///identities/" + generator.pick(["ana", "%", "%2", "%zz", "%00", "..", "a/b", "ana.b%20c", ""])
-        case 5: return generator.pick(["layer:///", "layer://", "layer:///apps/production/", "LAYER:///MESSAGES/", "layer:///messages/parts"])
+        case 4:
+            return "layer:///identities/"
+                + generator.pick(["ana", "%", "%2", "%zz", "%00", "..", "a/b", "ana.b%20c", ""])
+        case 5:
+            return generator.pick([
+                "layer:///", "layer://", "layer:///apps/production/", "LAYER:///MESSAGES/", "layer:///messages/parts",
+            ])
         case 6:
             return generator.pick([
-                "metadata", "metadata.", "metadata..a", ".a", "metadata.a\\", "metadata.a\\.b", "participants", "recipient_status.x",
+                "metadata", "metadata.", "metadata..a", ".a", "metadata.a\\", "metadata.a\\.b", "participants",
+                "recipient_status.x",
             ])
         case 7:
-            return generator.pick(["2018-05-04T09:30:00.125Z", "9999-12-31T23:59:60Z", "-1", "0000-00-00T00:00:00Z", "2018-05-04T09:30:00+25:61"])
+            return generator.pick([
+                "2018-05-04T09:30:00.125Z", "9999-12-31T23:59:60Z", "-1", "0000-00-00T00:00:00Z",
+                "2018-05-04T09:30:00+25:61",
+            ])
         case 8: return generator.uuid()
         case 9: return "\u{0}\u{1}\u{7f}\u{202e}\u{feff}\r\n\t"
         case 10:
             return generator.pick([
-                "read", "delivery", "my_devices", "all_participants", "set", "delete", "add", "remove", "started", "auto", "base64",
+                "read", "delivery", "my_devices", "all_participants", "set", "delete", "add", "remove", "started",
+                "auto", "base64",
             ])
         case 11: return "';DROP TABLE conversations.message;--"
         case 12: return "%s%n{}${x}<script>../../etc/passwd"
@@ -68,7 +83,9 @@ package struct FuzzValues: Sendable {
     package mutating func mutated(_ value: JSONValue) -> JSONValue {
         switch value {
         case .object(var members):
-            guard let key = members.keys.sorted().randomElement(using: &generator) else { return generator.chance(50) ? self.value() : value }
+            guard let key = members.keys.sorted().randomElement(using: &generator) else {
+                return generator.chance(50) ? self.value() : value
+            }
             switch generator.int(0...9) {
             case 0: members[key] = nil
             case 1: members[name()] = self.value()
@@ -82,7 +99,8 @@ package struct FuzzValues: Sendable {
             let index = generator.int(0...(elements.count - 1))
             switch generator.int(0...9) {
             case 0: elements.remove(at: index)
-            case 1: elements.append(contentsOf: Array(repeating: elements[index], count: generator.pick([1, 2, 50, 300])))
+            case 1:
+                elements.append(contentsOf: Array(repeating: elements[index], count: generator.pick([1, 2, 50, 300])))
             case 2: elements[index] = self.value()
             case 3: return self.value()
             default: elements[index] = mutated(elements[index])
@@ -101,7 +119,9 @@ package struct FuzzValues: Sendable {
 
     // MARK: Bytes
 
-    package mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) } }
+    package mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+    }
 
     /// Returns a copy with bytes flipped, cut, repeated, or replaced by invalid UTF-8.
     package mutating func mutated(_ text: [UInt8]) -> [UInt8] {
@@ -114,11 +134,15 @@ package struct FuzzValues: Sendable {
             case 2: text.insert(contentsOf: bytes(generator.int(1...8)), at: position)
             case 3:
                 text.insert(
-                    contentsOf: generator.pick([[0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xFF], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82]]), at: position)
+                    contentsOf: generator.pick([
+                        [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xFF], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82],
+                    ]), at: position)
             case 4: text += text.suffix(generator.int(0...min(50, text.count)))
             case 5:
                 text.insert(
-                    contentsOf: Array(generator.pick(["\\u0000", "\\ud800", "\\", "\"", ",", "{", "]", "1e999", "-", "//"]).utf8), at: position)
+                    contentsOf: Array(
+                        generator.pick(["\\u0000", "\\ud800", "\\", "\"", ",", "{", "]", "1e999", "-", "//"]).utf8),
+                    at: position)
             case 6: text.removeSubrange(position..<min(text.count, position + generator.int(1...6)))
             default: if position < text.count { text[position] ^= 1 << UInt8(generator.int(0...7)) }
             }

@@ -14,7 +14,8 @@ package enum KitComparison {
     /// Returns the lines that differ between the server and a store in another process, which has reported its lines.
     package static func differences(of store: [String], from user: TestUser) async throws -> [String] {
         let (own, shown) = (Set(store), Set(try await lines(of: user)))
-        return own.subtracting(shown).sorted().map { "only here:   \($0)" } + shown.subtracting(own).sorted().map { "only server: \($0)" }
+        return own.subtracting(shown).sorted().map { "only here:   \($0)" }
+            + shown.subtracting(own).sorted().map { "only server: \($0)" }
     }
 
     /// Returns the content of a client's store as lines.
@@ -23,7 +24,8 @@ package enum KitComparison {
         for conversation in try await client.execute(Query<StrataKit.Conversation>()) {
             lines.append(
                 line(
-                    conversation.id.layerID, conversation.participantIDs.map(\.rawValue), conversation.isDistinct, conversation.metadata.flattened,
+                    conversation.id.layerID, conversation.participantIDs.map(\.rawValue), conversation.isDistinct,
+                    conversation.metadata.flattened,
                     conversation.totalUnreadMessageCount, conversation.totalMessageCount))
             for message in try await client.messages(in: conversation.id) where message.isSent {
                 lines.append(
@@ -43,26 +45,33 @@ package enum KitComparison {
             let id = conversation["id"].string ?? ""
             lines.append(
                 line(
-                    id, (conversation["participants"].array ?? []).compactMap { $0["user_id"].string }, conversation["distinct"].bool ?? false,
-                    texts(conversation["metadata"]), conversation["unread_message_count"].int ?? -1, conversation["total_message_count"].int ?? -1))
+                    id, (conversation["participants"].array ?? []).compactMap { $0["user_id"].string },
+                    conversation["distinct"].bool ?? false,
+                    texts(conversation["metadata"]), conversation["unread_message_count"].int ?? -1,
+                    conversation["total_message_count"].int ?? -1))
             for message in state.messages[id] ?? [] {
                 lines.append(
                     line(
-                        message["id"].string ?? "", message["position"].int.map { Int64($0) }, message["parts"][0]["body"].string,
-                        message["is_unread"].bool ?? false, (message["recipient_status"].object ?? [:]).map { ($0.key, $0.value.string ?? "") }))
+                        message["id"].string ?? "", message["position"].int.map { Int64($0) },
+                        message["parts"][0]["body"].string,
+                        message["is_unread"].bool ?? false,
+                        (message["recipient_status"].object ?? [:]).map { ($0.key, $0.value.string ?? "") }))
             }
         }
         return lines
     }
 
     private static func line(
-        _ id: String, _ participants: [String], _ isDistinct: Bool, _ metadata: [String: String], _ unread: Int, _ total: Int
+        _ id: String, _ participants: [String], _ isDistinct: Bool, _ metadata: [String: String], _ unread: Int,
+        _ total: Int
     ) -> String {
         let texts = metadata.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }
         return "\(id) \(participants.sorted()) distinct: \(isDistinct) \(texts) unread: \(unread) total: \(total)"
     }
 
-    private static func line(_ id: String, _ position: Int64?, _ text: String?, _ isUnread: Bool, _ statuses: [(String, String)]) -> String {
+    private static func line(
+        _ id: String, _ position: Int64?, _ text: String?, _ isUnread: Bool, _ statuses: [(String, String)]
+    ) -> String {
         "  \(id) at \(position ?? -1): \(text ?? "") unread: \(isUnread) \(statuses.sorted { $0.0 < $1.0 }.map { "\($0)=\($1)" })"
     }
 

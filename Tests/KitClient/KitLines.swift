@@ -33,7 +33,9 @@ package enum KitLines {
         // Reading blocks, so it has its own thread.
         Thread.detachNewThread {
             while let line = readLine() {
-                if let command = try? JSONDecoder().decode(KitCommand.self, from: Data(line.utf8)) { continuation.yield(command) }
+                if let command = try? JSONDecoder().decode(KitCommand.self, from: Data(line.utf8)) {
+                    continuation.yield(command)
+                }
             }
             continuation.finish()
         }

@@ -11,15 +11,20 @@ package struct KitSession: Sendable {
     private let settings: KitClientSettings
 
     /// Opens the store, connects, and executes the commands from standard input until it ends.
-    package static func start(_ settings: KitClientSettings) async throws { try await KitSession(settings).run(KitLines.commands()) }
+    package static func start(_ settings: KitClientSettings) async throws {
+        try await KitSession(settings).run(KitLines.commands())
+    }
 
     /// Reports that the store could not be opened.
     package static func say(_ error: any Error) { KitLines.write(.notOpened(error: "\(error)")) }
 
     private init(_ settings: KitClientSettings) throws {
-        guard let server = URL(string: settings.server) else { throw KitSessionError("server: \(settings.server) is no URL") }
+        guard let server = URL(string: settings.server) else {
+            throw KitSessionError("server: \(settings.server) is no URL")
+        }
         var options = StrataClient.Options(
-            server: server, syncPolicy: .completeHistory, directory: URL(filePath: settings.folder, directoryHint: .isDirectory))
+            server: server, syncPolicy: .completeHistory,
+            directory: URL(filePath: settings.folder, directoryHint: .isDirectory))
         if let last = settings.lastBoundary {
             let countdown = Countdown(last)
             options.storeBoundary = { countdown.pass() }
@@ -46,7 +51,8 @@ package struct KitSession: Sendable {
         for failure in failures {
             KitLines.write(
                 .failed(
-                    operation: failure.operation, conversation: failure.conversation?.layerID, messages: failure.messages.map(\.layerID),
+                    operation: failure.operation, conversation: failure.conversation?.layerID,
+                    messages: failure.messages.map(\.layerID),
                     error: failure.error.description))
         }
         try await client.confirmFailures(failures)
@@ -66,7 +72,8 @@ package struct KitSession: Sendable {
             if case .state = command.action {
                 // Read the pending changes first: a change that is no longer pending is in the lines.
                 let pending = await client.pendingChangeCount
-                return KitLines.write(.state(number: command.number, pending: pending, lines: try await KitComparison.lines(of: client)))
+                return KitLines.write(
+                    .state(number: command.number, pending: pending, lines: try await KitComparison.lines(of: client)))
             }
             KitLines.write(.accepted(number: command.number, objects: try await objects(of: command)))
         } catch {
@@ -86,7 +93,8 @@ package struct KitSession: Sendable {
             try await client.authenticate(identityToken: token)
             return []
         case .create(let others, let text):
-            let chat = try await client.newConversation(with: Set(others.map { UserID(trusted: $0) }), options: .init(isDistinct: false))
+            let chat = try await client.newConversation(
+                with: Set(others.map { UserID(trusted: $0) }), options: .init(isDistinct: false))
             let message = try client.newMessage(parts: [.text(text)])
             let ids = begins([chat.id.layerID, message.id.layerID])
             try await chat.send(message)
@@ -106,7 +114,9 @@ package struct KitSession: Sendable {
             return ids
         case .delete(let id):
             let me = await client.authenticatedUser?.userID
-            guard let own = try await messages(id).last(where: { $0.sender.userID == me && $0.failure == nil }) else { return [] }
+            guard let own = try await messages(id).last(where: { $0.sender.userID == me && $0.failure == nil }) else {
+                return []
+            }
             let ids = begins([own.id.layerID])
             try await own.delete(.allParticipants)
             return ids
@@ -155,7 +165,8 @@ private enum FileSizeLimit {
         let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
         return
             names.map { name in
-                ((try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)"))?[.size] as? NSNumber)?.intValue ?? 0
+                ((try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)"))?[.size] as? NSNumber)?
+                    .intValue ?? 0
             }
             .max() ?? 0
     }

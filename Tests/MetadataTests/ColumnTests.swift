@@ -16,7 +16,8 @@ enum Queries {
     static let all: [QueryCheck] = [
         QueryCheck(
             PatchMetadata(
-                app: app, conversation: ConversationID(rawValue: UUID()), actor: UserID(trusted: "ana"), operations: "[]",
+                app: app, conversation: ConversationID(rawValue: UUID()), actor: UserID(trusted: "ana"),
+                operations: "[]",
                 origin: Change.Origin(connection: 1, request: 2), maxKeys: 1, maxBytes: 1, isShared: true)),
         QueryCheck(ReadTrees(app: app, conversations: [UUID()], formerUsers: ["ana"], maxBytes: 1, mostBytes: 1)),
         QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)), QueryCheck(ReadRecordedApps()),
@@ -25,7 +26,9 @@ enum Queries {
 
 /// Compares the parameters and columns of every query with those that the server describes.
 @Suite struct ColumnTests {
-    @Test("every statement has exactly the parameters it is given and returns exactly the columns that are read, with their types")
+    @Test(
+        "every statement has exactly the parameters it is given and returns exactly the columns that are read, with their types"
+    )
     func described() async throws {
         let differences = try await QueryCheck.differences(Queries.all)
         #expect(differences == [])

@@ -10,9 +10,13 @@ import Testing
 struct MetadataJSONTests {
     @Test("operations are encoded in the database's format")
     func operations() {
-        let text = MetadataJSON.encode([set("a", [("a.b", "1"), ("a.c", "\"\\\n\u{1f}ä")]), delete("x.y"), set("e", [])])
+        let text = MetadataJSON.encode([
+            set("a", [("a.b", "1"), ("a.c", "\"\\\n\u{1f}ä")]), delete("x.y"), set("e", []),
+        ])
         #expect(
-            text == #"[{"path":"a","set":[["a.b","1"],["a.c","\"\\\u000a\u001fä"]]},{"path":"x.y","delete":true},{"path":"e","set":[]}]"#)
+            text
+                == #"[{"path":"a","set":[["a.b","1"],["a.c","\"\\\u000a\u001fä"]]},{"path":"x.y","delete":true},{"path":"e","set":[]}]"#
+        )
         #expect(MetadataJSON.encode([]) == "[]")
     }
 

@@ -19,8 +19,12 @@ struct MetadataSettingsTests {
     @Test("a tree has 1 MB by default, and as many keys as fit in it")
     func limits() throws {
         #expect(try read([:]).limits == MetadataLimits(bytes: 1 << 20))
-        #expect(try read(["STRATA_METADATA_MAX_BYTES": "0", "STRATA_METADATA_MAX_KEYS": "5"]).limits == MetadataLimits(keys: 5))
+        #expect(
+            try read(["STRATA_METADATA_MAX_BYTES": "0", "STRATA_METADATA_MAX_KEYS": "5"]).limits
+                == MetadataLimits(keys: 5))
         #expect(try read(["STRATA_METADATA_MAX_BYTES": "2000"]).limits == MetadataLimits(bytes: 2000))
-        #expect { try read(["STRATA_METADATA_MAX_BYTES": "-1"]) } throws: { ($0 as? SettingsError)?.key == "STRATA_METADATA_MAX_BYTES" }
+        #expect { try read(["STRATA_METADATA_MAX_BYTES": "-1"]) } throws: {
+            ($0 as? SettingsError)?.key == "STRATA_METADATA_MAX_BYTES"
+        }
     }
 }

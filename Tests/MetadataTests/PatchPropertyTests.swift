@@ -11,7 +11,9 @@ import Testing
 
 @Suite("Random patches")
 struct PatchPropertyTests {
-    @Test("effects transform the old tree into the new tree, and equal those of a reference", arguments: [1, 20, 300, 4000] as [UInt64])
+    @Test(
+        "effects transform the old tree into the new tree, and equal those of a reference",
+        arguments: [1, 20, 300, 4000] as [UInt64])
     func effects(seed: UInt64) async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
@@ -24,7 +26,9 @@ struct PatchPropertyTests {
                 reference.apply(operations)
                 let expected = before.effects(to: reference)
                 let change = try await fixture.patch(id, operations)
-                try #require(change?.effects ?? [] == expected, "seed \(seed), round \(round): \(operations) on \(before.values)")
+                try #require(
+                    change?.effects ?? [] == expected, "seed \(seed), round \(round): \(operations) on \(before.values)"
+                )
                 if !expected.isEmpty { position = position.next }
                 try #require(change == nil || change?.position == position)
 
@@ -35,7 +39,8 @@ struct PatchPropertyTests {
                 guard round % 10 == 9 else { continue }
                 let stored = try await fixture.tree(id)
                 try #require(stored.position == position)
-                try #require(stored.leaves == reference.leaves.sorted { $0.path < $1.path }, "seed \(seed), round \(round)")
+                try #require(
+                    stored.leaves == reference.leaves.sorted { $0.path < $1.path }, "seed \(seed), round \(round)")
                 let sizes = try await fixture.sizes(id)
                 try #require(sizes.allSatisfy { $0[0..<2] == $0[2..<4] }, "seed \(seed), round \(round): \(sizes)")
             }
@@ -53,7 +58,8 @@ struct PatchPropertyTests {
                 let before = reference
                 reference.apply(operations)
                 let json = MetadataJSON.encode(operations).replacing("'", with: "''")
-                let effects = try await fixture.sql("SELECT metadata.apply('\(id)', '\(json)', 2)")[0].getOptional(0, as: String.self)
+                let effects = try await fixture.sql("SELECT metadata.apply('\(id)', '\(json)', 2)")[0]
+                    .getOptional(0, as: String.self)
                 let told = try effects.map { try MetadataJSON.effects($0) } ?? []
                 try #require(told == before.effects(to: reference))
             }

@@ -26,7 +26,9 @@ struct PatchTests {
             #expect(try row[0].get(1, as: Int64.self) == 2)
             #expect(try row[0].get(3, as: Int64.self) == -1)
             #expect(try row[0].get(5, as: String.self) == #"{"effects": [["a.b", "1"], ["a.c", "2"]]}"#)
-            #expect(try await fixture.number("SELECT max(position) FROM metadata.leaf WHERE conversation_id = '\(id)'") == 2)
+            #expect(
+                try await fixture.number("SELECT max(position) FROM metadata.leaf WHERE conversation_id = '\(id)'") == 2
+            )
         }
     }
 
@@ -35,7 +37,8 @@ struct PatchTests {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a.b", "1"), ("c", "2")])
             let nothing: [[MetadataOperation]] = [
-                [], [set("a.b", "1")], [delete("x")], [delete("a.b.c")], [set("c.d", [])], [set("", [("a.b", "1"), ("c", "2")])],
+                [], [set("a.b", "1")], [delete("x")], [delete("a.b.c")], [set("c.d", [])],
+                [set("", [("a.b", "1"), ("c", "2")])],
                 [set("", [("c", "2"), ("a.b", "1")])],
                 [set("a.b", "9"), set("a.b", "1")], [delete("a"), set("a.b", "1")], [set("n", "1"), delete("n")],
             ]
@@ -43,24 +46,31 @@ struct PatchTests {
                 #expect(try await fixture.patch(id, operations) == nil, "\(operations)")
             }
             #expect(try await fixture.tree(id).position == Position(1))
-            #expect(try await fixture.number("SELECT count(*) FROM conversations.change WHERE conversation_id = '\(id)'") == 0)
+            #expect(
+                try await fixture.number("SELECT count(*) FROM conversations.change WHERE conversation_id = '\(id)'")
+                    == 0)
         }
     }
 
     /// Returns the outcome of a patch in a transaction shared with other statements.
-    private func sharedOutcome(_ id: ConversationID, _ operations: [MetadataOperation], _ fixture: MetadataFixture) async throws -> String {
+    private func sharedOutcome(
+        _ id: ConversationID, _ operations: [MetadataOperation], _ fixture: MetadataFixture
+    ) async throws -> String {
         let json = MetadataJSON.encode(operations)
-        let text = "SELECT outcome FROM metadata.patch('\(fixture.app)', '\(id)', 'ana', '\(json)', NULL, NULL, NULL, NULL, true)"
+        let text =
+            "SELECT outcome FROM metadata.patch('\(fixture.app)', '\(id)', 'ana', '\(json)', NULL, NULL, NULL, NULL, true)"
         return try await fixture.sql(text)[0].get(0, as: String.self)
     }
 
     @Test("a patch that removes many values runs alone in its transaction, after writing nothing in a shared one")
     func manyValues() async throws {
         try await MetadataFixture.run { fixture in
-            let id = try await fixture.conversation((0..<600).map { ("a.k\($0)", "1") } + (0..<400).map { ("b.k\($0)", "1") })
+            let id = try await fixture.conversation(
+                (0..<600).map { ("a.k\($0)", "1") } + (0..<400).map { ("b.k\($0)", "1") })
             #expect(try await sharedOutcome(id, [delete("a")], fixture) == "large")
             #expect(try await fixture.tree(id).position == Position(1))
-            #expect(try await fixture.number("SELECT leaves FROM metadata.tree WHERE conversation_id = '\(id)'") == 1000)
+            #expect(
+                try await fixture.number("SELECT leaves FROM metadata.tree WHERE conversation_id = '\(id)'") == 1000)
             #expect(try await sharedOutcome(id, [delete("b")], fixture) == "ok")
             #expect(try await fixture.patch(id, [delete("a")])?.effectDescriptions == ["-a"])
             #expect(try await fixture.tree(id).leaves.isEmpty)
@@ -71,10 +81,13 @@ struct PatchTests {
     func indexedPaths() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation()
-            try await fixture.sql("INSERT INTO metadata.index_path (app_id, path) VALUES ('\(fixture.app)', 'a'), ('\(fixture.app)', 'b')")
+            try await fixture.sql(
+                "INSERT INTO metadata.index_path (app_id, path) VALUES ('\(fixture.app)', 'a'), ('\(fixture.app)', 'b')"
+            )
             try await fixture.sql("UPDATE conversations.conversation SET is_indexed = true WHERE id = '\(id)'")
             let users = "(SELECT array_agg('u' || n) FROM generate_series(1, 300) n)"
-            try await fixture.sql("INSERT INTO conversations.roster (conversation_id, user_ids) VALUES ('\(id)', \(users))")
+            try await fixture.sql(
+                "INSERT INTO conversations.roster (conversation_id, user_ids) VALUES ('\(id)', \(users))")
             func entries() async throws -> Int64 {
                 try await fixture.number("SELECT count(*) FROM metadata.index_entry WHERE conversation_id = '\(id)'")
             }
@@ -99,7 +112,9 @@ struct PatchTests {
             ([("a", "1")], [set("a.b", "2")], ["-a", "a.b=2"]),
             ([("a.b", "1"), ("a.c", "2")], [set("a", "3")], ["a=3"]),
             ([("a.b", "1"), ("a.c", "2")], [set("a", [("a.c", "2"), ("a.d", "3")])], ["-a.b", "a.d=3"]),
-            ([("a", "1"), ("b.c", "2"), ("d", "3")], [set("", [("d", "4"), ("e", "5")])], ["-a", "-b", "d=4", "e=5"]),
+            (
+                [("a", "1"), ("b.c", "2"), ("d", "3")], [set("", [("d", "4"), ("e", "5")])], ["-a", "-b", "d=4", "e=5"]
+            ),
             ([("a", "1"), ("b.c", "2")], [delete("")], ["-a", "-b"]),
             // Several operations have the effect of their net difference.
             ([("a", "1")], [set("a", "2"), set("a", "3"), set("b", "1"), delete("b")], ["a=3"]),
@@ -119,7 +134,9 @@ struct PatchTests {
     func refused() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation(participants: ["ana", "ben"])
-            try await fixture.sql("UPDATE conversations.participant SET left_position = 1 WHERE conversation_id = '\(id)' AND user_id = 'ben'")
+            try await fixture.sql(
+                "UPDATE conversations.participant SET left_position = 1 WHERE conversation_id = '\(id)' AND user_id = 'ben'"
+            )
             func refusal(_ body: () async throws -> Change?) async -> Failure.Code? {
                 do {
                     _ = try await body()
@@ -139,9 +156,12 @@ struct PatchTests {
         try await MetadataFixture.run { fixture in
             let leaves = (0..<10_000).map { ("g\($0 / 100).k\($0)", "v") }
             let id = try await fixture.conversation(leaves)
-            let xmin = try await fixture.sql("SELECT min(xmin::text) FROM metadata.leaf WHERE conversation_id = '\(id)'")[0].get(0, as: String.self)
+            let xmin =
+                try await fixture.sql("SELECT min(xmin::text) FROM metadata.leaf WHERE conversation_id = '\(id)'")[0]
+                .get(0, as: String.self)
             func written() async throws -> Int64 {
-                try await fixture.number("SELECT count(*) FROM metadata.leaf WHERE conversation_id = '\(id)' AND xmin::text <> '\(xmin)'")
+                try await fixture.number(
+                    "SELECT count(*) FROM metadata.leaf WHERE conversation_id = '\(id)' AND xmin::text <> '\(xmin)'")
             }
             #expect(try await fixture.patch(id, [set("g7.k777", "w")])?.effectDescriptions == ["g7.k777=w"])
             #expect(try await written() == 1)
@@ -179,15 +199,20 @@ struct PatchTests {
             // Exactly up to the limit is allowed, one byte more is not.
             #expect(try await fixture.patch(id, [set("c", "12345678")])?.effectDescriptions == ["c=12345678"])
             let tooLarge: [[MetadataOperation]] = [
-                [set("c", "123456789")], [set("d", "")], [set("a", "1"), set("e", "1234")], [set("", [("a", "12345"), ("b", "1234567890123456")])],
+                [set("c", "123456789")], [set("d", "")], [set("a", "1"), set("e", "1234")],
+                [set("", [("a", "12345"), ("b", "1234567890123456")])],
                 [set("c.d", "12345678")],
             ]
             for operations in tooLarge {
                 let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, operations) }
-                #expect(failure == .invalid("metadata", reason: "would have more than 20 bytes of paths and values"), "\(operations)")
+                #expect(
+                    failure == .invalid("metadata", reason: "would have more than 20 bytes of paths and values"),
+                    "\(operations)")
             }
             let tooMany = (0..<10).map { set("k\($0)", "1") }
-            await #expect(throws: Failure.invalid("metadata", reason: "would have more than 9 keys")) { try await fixture.patch(id, tooMany) }
+            await #expect(throws: Failure.invalid("metadata", reason: "would have more than 9 keys")) {
+                try await fixture.patch(id, tooMany)
+            }
             #expect(try await fixture.tree(id).position == Position(2))
             // A patch that also removes values may add others within the limit.
             #expect(try await fixture.patch(id, [set("a", "1"), set("c", "12345678901")]) != nil)
@@ -205,7 +230,10 @@ struct PatchTests {
                 await #expect(throws: Failure.self, "\(operations)") { try await fixture.patch(id, operations) }
             }
             #expect(try await fixture.patch(id, [set("k0", "other")])?.effectDescriptions == ["k0=other"])
-            #expect(try await fixture.patch(id, [delete("k1"), set("new", "1234")])?.effectDescriptions == ["-k1", "new=1234"])
+            #expect(
+                try await fixture.patch(id, [delete("k1"), set("new", "1234")])?.effectDescriptions == [
+                    "-k1", "new=1234",
+                ])
             #expect(try await fixture.patch(id, [set("k0", "")])?.effectDescriptions == ["k0="])
             #expect(try await fixture.patch(id, [set("", [("one", "12345678901234567")])]) != nil)
             #expect(try await fixture.sizes(id) == [[20, 1, 20, 1]])
@@ -223,7 +251,8 @@ struct PatchTests {
             #expect(try await fixture.patch(id, [set("c", "123456789")]) != nil)
             #expect(try await fixture.sizes(id) == [[20, 3, 20, 3]])
             // Simulate a tree without recorded sizes, as when only a removal was recorded.
-            try await fixture.sql("UPDATE metadata.tree SET bytes = NULL, leaves = NULL WHERE conversation_id = '\(id)'")
+            try await fixture.sql(
+                "UPDATE metadata.tree SET bytes = NULL, leaves = NULL WHERE conversation_id = '\(id)'")
             await #expect(throws: Failure.self) { try await fixture.patch(id, [set("d", "")]) }
             #expect(try await fixture.patch(id, [delete("c")]) != nil)
             #expect(try await fixture.sizes(id) == [[10, 2, 10, 2]])

@@ -21,7 +21,8 @@ struct RaceTests {
                 #expect(changes.map(\.position) == [Position(2), Position(3)])
                 let stored = try await fixture.tree(id)
                 #expect(stored.leaves.count == 1)
-                var told = MetadataTree(leaves: round % 2 == 0 ? [] : [MetadataLeaf(path: MetadataPath(trusted: "a"), value: "0")])
+                var told = MetadataTree(
+                    leaves: round % 2 == 0 ? [] : [MetadataLeaf(path: MetadataPath(trusted: "a"), value: "0")])
                 for change in changes { told.applyEffects(change.effects) }
                 #expect(told == MetadataTree(leaves: stored.leaves))
             }
@@ -97,7 +98,9 @@ struct RaceTests {
             {
                 await Task.yield()
             }
-            let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, [set("a", "1")], by: "ben") }
+            let failure = await #expect(throws: Failure.self) {
+                try await fixture.patch(id, [set("a", "1")], by: "ben")
+            }
             _ = try await removed
             #expect(failure?.code == .accessDenied)
             #expect(try await fixture.tree(id).leaves.isEmpty)

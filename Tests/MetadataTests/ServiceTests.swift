@@ -49,13 +49,16 @@ struct ServiceTests {
         return try await running([service]) {
             let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await service.rpcPort)
             let client = RPCClient(
-                configuration: RPCClientConfiguration(target: .fixed([endpoint]), clusterSecret: Self.secret), eventLoopGroup: loops,
+                configuration: RPCClientConfiguration(target: .fixed([endpoint]), clusterSecret: Self.secret),
+                eventLoopGroup: loops,
                 logger: TestDatabase.quiet)
             return try await running([client]) { try await body(client) }
         }
     }
 
-    private func request(_ fixture: MetadataFixture, _ id: ConversationID, _ operations: [MetadataOperation]) -> ProtoPatchMetadataRequest {
+    private func request(
+        _ fixture: MetadataFixture, _ id: ConversationID, _ operations: [MetadataOperation]
+    ) -> ProtoPatchMetadataRequest {
         var request = ProtoPatchMetadataRequest()
         request.appID = Data(fixture.app)
         request.actor = "ana"
@@ -71,7 +74,8 @@ struct ServiceTests {
             let id = try await fixture.conversation()
             let log = PublicationLog()
             let subscriber = RedisSubscriber(
-                configuration: try RedisConfiguration(url: redis.url), eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: log,
+                configuration: try RedisConfiguration(url: redis.url),
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: log,
                 logger: TestDatabase.quiet)
             subscriber.subscribe([Channels.conversation(id)])
             try await running([subscriber]) {
@@ -80,7 +84,8 @@ struct ServiceTests {
                     var answered: [Change] = []
                     for operations in [[set("a", "1")], [set("a", "1")], [set("a.b", "2")], [delete("a")]] {
                         let response = try await client.call(
-                            MetadataAPI.patch, with: request(fixture, id, operations), deadline: Self.soon, trace: .random())
+                            MetadataAPI.patch, with: request(fixture, id, operations), deadline: Self.soon,
+                            trace: .random())
                         if response.hasChange { answered.append(try Change(response.change)) }
                     }
                     return answered
@@ -107,12 +112,17 @@ struct ServiceTests {
                 var item = ProtoTreesRequest.Item()
                 item.conversationID = Data(id)
                 trees.items = [item]
-                let response = try await client.call(MetadataAPI.trees, with: trees, deadline: Self.soon, trace: .random())
-                #expect(response.items.map { MetadataTree($0.tree) } == [MetadataTree(leaves: [.init(path: .init(trusted: "a.b"), value: "1")])])
+                let response = try await client.call(
+                    MetadataAPI.trees, with: trees, deadline: Self.soon, trace: .random())
+                #expect(
+                    response.items.map { MetadataTree($0.tree) } == [
+                        MetadataTree(leaves: [.init(path: .init(trusted: "a.b"), value: "1")])
+                    ])
                 #expect(response.items.map(\.position) == [1])
                 let failure = await #expect(throws: Failure.self) {
                     try await client.call(
-                        MetadataAPI.patch, with: request(fixture, id, [set("x", [("x.y", "a\0b")])]), deadline: Self.soon, trace: .random())
+                        MetadataAPI.patch, with: request(fixture, id, [set("x", [("x.y", "a\0b")])]),
+                        deadline: Self.soon, trace: .random())
                 }
                 #expect(failure?.code == .invalidProperty)
                 #expect(failure?.detail == .property("metadata.x.y"))

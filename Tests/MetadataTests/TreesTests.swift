@@ -14,10 +14,13 @@ struct TreesTests {
     func many() async throws {
         try await MetadataFixture.run { fixture in
             var ids: [ConversationID] = []
-            for index in 0..<20 { ids.append(try await fixture.conversation((0..<index).map { ("k\($0).x", "v\(index)") })) }
+            for index in 0..<20 {
+                ids.append(try await fixture.conversation((0..<index).map { ("k\($0).x", "v\(index)") }))
+            }
             try await fixture.patch(ids[3], [set("new", "1")])
             let wanted = [ids[3], .random(), ids[19], ids[0], ids[3]]
-            let trees = try await fixture.store.trees(wanted.map { .init(conversation: $0) }, app: fixture.app, deadline: MetadataFixture.soon)
+            let trees = try await fixture.store.trees(
+                wanted.map { .init(conversation: $0) }, app: fixture.app, deadline: MetadataFixture.soon)
             #expect(trees.map(\.position.rawValue) == [2, 0, 1, 1, 2])
             #expect(trees.map(\.leaves.count) == [4, 0, 19, 0, 4])
             #expect(trees[0].leaves.map(\.path.dotted) == ["k0.x", "k1.x", "k2.x", "new"])
@@ -28,7 +31,8 @@ struct TreesTests {
     func otherApp() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a", "1")])
-            let trees = try await fixture.store.trees([.init(conversation: id)], app: .random(), deadline: MetadataFixture.soon)
+            let trees = try await fixture.store.trees(
+                [.init(conversation: id)], app: .random(), deadline: MetadataFixture.soon)
             #expect(trees[0].position == .zero)
             #expect(trees[0].leaves.isEmpty)
         }
@@ -60,7 +64,8 @@ struct TreesTests {
 
     /// Takes a separate position for the removal of `user` and keeps the tree.
     private func remove(_ user: String, from id: ConversationID, _ fixture: MetadataFixture) async throws {
-        try await fixture.sql("SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)")
+        try await fixture.sql(
+            "SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)")
         try await fixture.sql("SELECT metadata.keep_tree('\(id)', '\(user)')")
     }
 
@@ -78,7 +83,9 @@ struct TreesTests {
                 case 0, 1:
                     let users = ["u\(round)", "v\(round)"].prefix(Int.random(in: 1...2, using: &random))
                     try await remove(users[0], from: id, fixture)
-                    for user in users.dropFirst() { try await fixture.sql("SELECT metadata.keep_tree('\(id)', '\(user)')") }
+                    for user in users.dropFirst() {
+                        try await fixture.sql("SELECT metadata.keep_tree('\(id)', '\(user)')")
+                    }
                     let tree = try await fixture.tree(id)
                     for user in users { kept[user] = tree }
                 case 2:
@@ -94,13 +101,18 @@ struct TreesTests {
                 let read = try await fixture.tree(id, formerUser: user)
                 #expect(read.position == tree.position && read.leaves == tree.leaves, "seed \(seed), \(user)")
             }
-            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") > 0)
+            #expect(
+                try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") > 0)
             for user in kept.keys { try await fixture.sql("SELECT metadata.forget_kept_tree('\(id)', '\(user)')") }
             try await sweep(fixture)
-            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0)
+            #expect(
+                try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0
+            )
             // Nothing is kept, because there is no former participant left.
             try await fixture.patch(id, [set("", [("z", "1")])])
-            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0)
+            #expect(
+                try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0
+            )
         }
     }
 
@@ -137,7 +149,9 @@ struct TreesTests {
                 try await remove("u\(round)", from: id, fixture)
             }
             try await fixture.patch(id, [set("", [])])
-            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 1000)
+            #expect(
+                try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'")
+                    == 1000)
             try await fixture.sql(
                 """
                 CREATE FUNCTION rows_read(conversation uuid, at_position bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
@@ -154,8 +168,11 @@ struct TreesTests {
                 $$
                 """)
             for user in [1, 50, 100] {
-                #expect(try await fixture.tree(id, formerUser: "u\(user)").leaves.map(\.value) == Array(repeating: "\(user)", count: 10))
-                let read = "SELECT rows_read('\(id)', position) FROM metadata.kept_tree WHERE conversation_id = '\(id)' AND user_id = 'u\(user)'"
+                #expect(
+                    try await fixture.tree(id, formerUser: "u\(user)").leaves.map(\.value)
+                        == Array(repeating: "\(user)", count: 10))
+                let read =
+                    "SELECT rows_read('\(id)', position) FROM metadata.kept_tree WHERE conversation_id = '\(id)' AND user_id = 'u\(user)'"
                 #expect(try await fixture.number(read) == 10)
             }
         }
@@ -166,7 +183,8 @@ struct TreesTests {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a", "1"), ("b.c", "2")])
             func equals(_ paths: String, _ values: String) async throws -> Bool {
-                try await fixture.sql("SELECT metadata.equals_tree('\(id)', '\(paths)', '\(values)')")[0].get(0, as: Bool.self)
+                try await fixture.sql("SELECT metadata.equals_tree('\(id)', '\(paths)', '\(values)')")[0]
+                    .get(0, as: Bool.self)
             }
             #expect(try await equals("{b.c,a}", "{2,1}"))
             #expect(try await !equals("{a}", "{1}"))
@@ -201,7 +219,8 @@ struct TreesTests {
             for table in ["conversations.conversation", "conversations.message", "conversations.change"] {
                 let text = "SELECT count(*) FROM \(table)"
                 let error = await #expect(throws: PostgresError.self) {
-                    try await fixture.store.reads.query(Statement("test.\(table)", sql: text), deadline: MetadataFixture.soon)
+                    try await fixture.store.reads.query(
+                        Statement("test.\(table)", sql: text), deadline: MetadataFixture.soon)
                 }
                 #expect(error?.sqlState == "42501")
             }

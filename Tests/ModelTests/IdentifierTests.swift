@@ -16,7 +16,10 @@ struct IdentifierTests {
             #expect(WebhookID(parsing: text, in: app) == webhook, "\(text)")
         }
         let other = try #require(AppID(parsing: "00000000-0000-4000-8000-00000000000b"))
-        for text in [webhook.layerID(in: other), id + "x", "layer:///apps/\(app)/webhooks/\(id)", "layer:///apps/\(app)/webhooks/", ""] {
+        for text in [
+            webhook.layerID(in: other), id + "x", "layer:///apps/\(app)/webhooks/\(id)",
+            "layer:///apps/\(app)/webhooks/", "",
+        ] {
             #expect(WebhookID(parsing: text, in: app) == nil, "\(text)")
         }
     }
@@ -24,7 +27,8 @@ struct IdentifierTests {
     @Test(
         "a conversation id is parsed from every spelling",
         arguments: [
-            uuid, uuid.uppercased(), "layer:///conversations/\(uuid)", "layer://conversations/\(uuid)", "layer:///conversations/\(uuid.uppercased())",
+            uuid, uuid.uppercased(), "layer:///conversations/\(uuid)", "layer://conversations/\(uuid)",
+            "layer:///conversations/\(uuid.uppercased())",
         ])
     func parsesSpellings(text: String) throws {
         let id = try #require(ConversationID(parsing: text))
@@ -36,9 +40,12 @@ struct IdentifierTests {
     @Test(
         "an invalid conversation id is refused",
         arguments: [
-            "", "x", "layer:///messages/\(uuid)", "layer:///conversations/", "layer:////conversations/\(uuid)", "layer:/conversations/\(uuid)",
-            "conversations/\(uuid)", "layer:///conversations/\(uuid)/", "layer:///conversations/\(uuid)/parts/\(uuid)", " \(uuid)", "\(uuid) ",
-            "6f6f0a526a0e4b0c9a530d6d1b1f8a01", "6f6f0a52-6a0e-4b0c-9a53-0d6d1b1f8a0g", "6f6f0a52-6a0e-4b0c-9a530-d6d1b1f8a01", "é\(uuid)",
+            "", "x", "layer:///messages/\(uuid)", "layer:///conversations/", "layer:////conversations/\(uuid)",
+            "layer:/conversations/\(uuid)",
+            "conversations/\(uuid)", "layer:///conversations/\(uuid)/", "layer:///conversations/\(uuid)/parts/\(uuid)",
+            " \(uuid)", "\(uuid) ",
+            "6f6f0a526a0e4b0c9a530d6d1b1f8a01", "6f6f0a52-6a0e-4b0c-9a53-0d6d1b1f8a0g",
+            "6f6f0a52-6a0e-4b0c-9a530-d6d1b1f8a01", "é\(uuid)",
         ])
     func refusesOthers(text: String) {
         #expect(ConversationID(parsing: text) == nil)
@@ -46,7 +53,10 @@ struct IdentifierTests {
 
     @Test("an app id is parsed with either environment")
     func parsesApps() throws {
-        for text in [Self.uuid, "layer:///apps/production/\(Self.uuid)", "layer:///apps/staging/\(Self.uuid)", "layer://apps/staging/\(Self.uuid)"] {
+        for text in [
+            Self.uuid, "layer:///apps/production/\(Self.uuid)", "layer:///apps/staging/\(Self.uuid)",
+            "layer://apps/staging/\(Self.uuid)",
+        ] {
             #expect(AppID(parsing: text)?.description == Self.uuid)
         }
         #expect(AppID(parsing: "layer:///apps/\(Self.uuid)") == nil)

@@ -11,7 +11,8 @@ struct MetadataPatchValidationTests {
     @Test("valid operations pass unchanged")
     func good() throws {
         let operations = [
-            set("a.b", "v"), set("t", [("t.x", ""), ("t.y.z", "1")]), delete("a_-9.Z"), delete("a.__proto__.b"), set("proto.Constructor", "v"),
+            set("a.b", "v"), set("t", [("t.x", ""), ("t.y.z", "1")]), delete("a_-9.Z"), delete("a.__proto__.b"),
+            set("proto.Constructor", "v"),
             set("", [("r", "1")]), delete(""), set("e", []),
             set("long", String(repeating: "ä", count: 1024)),
         ]
@@ -22,14 +23,23 @@ struct MetadataPatchValidationTests {
         "a validation error names its property",
         arguments: [
             (set("a b", "v"), "metadata.a b"), (set("a..b", "v"), "metadata.a..b"), (delete("a."), "metadata.a."),
-            (delete(".a"), "metadata..a"), (set("ä", "v"), "metadata.ä"), (set("a", [("a.b/c", "v")]), "metadata.a.b/c"),
-            (set("a", String(repeating: "ä", count: 1025)), "metadata.a"), (set("a", [("a.b", "x\0y")]), "metadata.a.b"),
-            (set("a", [("b", "v")]), "metadata.a"), (set("a", [("ab", "v")]), "metadata.a"), (set("", [("", "v")]), "metadata."),
-            (set("a", [("a.b", "1"), ("a.b", "2")]), "metadata.a.b"), (set("a", [("a.b", "1"), ("a.b.c", "2")]), "metadata.a.b"),
-            (delete(Array(repeating: "k", count: 33).joined(separator: ".")), "metadata." + Array(repeating: "k", count: 33).joined(separator: ".")),
+            (delete(".a"), "metadata..a"), (set("ä", "v"), "metadata.ä"),
+            (set("a", [("a.b/c", "v")]), "metadata.a.b/c"),
+            (set("a", String(repeating: "ä", count: 1025)), "metadata.a"),
+            (set("a", [("a.b", "x\0y")]), "metadata.a.b"),
+            (set("a", [("b", "v")]), "metadata.a"), (set("a", [("ab", "v")]), "metadata.a"),
+            (set("", [("", "v")]), "metadata."),
+            (set("a", [("a.b", "1"), ("a.b", "2")]), "metadata.a.b"),
+            (set("a", [("a.b", "1"), ("a.b.c", "2")]), "metadata.a.b"),
+            (
+                delete(Array(repeating: "k", count: 33).joined(separator: ".")),
+                "metadata." + Array(repeating: "k", count: 33).joined(separator: ".")
+            ),
             (delete(String(repeating: "k", count: 1025)), "metadata"),
-            (set("__proto__.polluted", "v"), "metadata.__proto__.polluted"), (set("a.constructor", []), "metadata.a.constructor"),
-            (set("a", [("a.b.prototype", "v")]), "metadata.a.b.prototype"), (set("", [("a.__proto__.b", "v")]), "metadata.a.__proto__.b"),
+            (set("__proto__.polluted", "v"), "metadata.__proto__.polluted"),
+            (set("a.constructor", []), "metadata.a.constructor"),
+            (set("a", [("a.b.prototype", "v")]), "metadata.a.b.prototype"),
+            (set("", [("a.__proto__.b", "v")]), "metadata.a.__proto__.b"),
         ])
     func bad(_ operation: MetadataOperation, _ property: String) {
         let failure = #expect(throws: Failure.self) { try check([set("fine", "v"), operation]) }
@@ -81,7 +91,9 @@ struct MetadataPatchValidationTests {
 private func set(_ path: String, _ value: String) -> MetadataOperation { set(path, [(path, value)]) }
 
 private func set(_ path: String, _ leaves: [(String, String)]) -> MetadataOperation {
-    .set(MetadataPath(trusted: path), leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.0), value: $0.1) })
+    .set(
+        MetadataPath(trusted: path), leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.0), value: $0.1) }
+    )
 }
 
 private func delete(_ path: String) -> MetadataOperation { .delete(MetadataPath(trusted: path)) }

@@ -4,11 +4,19 @@ import StrataModel
 import Testing
 
 struct MetadataTests {
-    private func leaf(_ path: String, _ value: String) -> MetadataLeaf { MetadataLeaf(path: MetadataPath(trusted: path), value: value) }
-    private func set(_ path: String, _ value: String) -> MetadataEffect { MetadataEffect(path: MetadataPath(trusted: path), value: value) }
-    private func delete(_ path: String) -> MetadataEffect { MetadataEffect(path: MetadataPath(trusted: path), value: nil) }
+    private func leaf(_ path: String, _ value: String) -> MetadataLeaf {
+        MetadataLeaf(path: MetadataPath(trusted: path), value: value)
+    }
+    private func set(_ path: String, _ value: String) -> MetadataEffect {
+        MetadataEffect(path: MetadataPath(trusted: path), value: value)
+    }
+    private func delete(_ path: String) -> MetadataEffect {
+        MetadataEffect(path: MetadataPath(trusted: path), value: nil)
+    }
 
-    @Test("paths of letters, digits, - and _ are valid", arguments: ["a", "a.b", "A-1_z.0", String(repeating: "x", count: 1024)])
+    @Test(
+        "paths of letters, digits, - and _ are valid",
+        arguments: ["a", "a.b", "A-1_z.0", String(repeating: "x", count: 1024)])
     func goodPaths(text: String) throws {
         #expect(try MetadataPath(validating: text).dotted == text)
     }
@@ -16,7 +24,8 @@ struct MetadataTests {
     @Test(
         "other paths are refused, and the error names them",
         arguments: [
-            ("", "metadata."), (".", "metadata.."), ("a.", "metadata.a."), (".a", "metadata..a"), ("a..b", "metadata.a..b"), ("a b", "metadata.a b"),
+            ("", "metadata."), (".", "metadata.."), ("a.", "metadata.a."), (".a", "metadata..a"),
+            ("a..b", "metadata.a..b"), ("a b", "metadata.a b"),
             ("é", "metadata.é"), ("a.b/c", "metadata.a.b/c"), (String(repeating: "x", count: 1025), "metadata"),
         ])
     func badPaths(text: String, property: String) throws {
@@ -88,7 +97,9 @@ struct MetadataTests {
                 let depth = Int.random(in: 1...3, using: &generator)
                 let path = (0..<depth).map { _ in keys.randomElement(using: &generator) ?? "a" }.joined(separator: ".")
                 let value = Bool.random(using: &generator) ? "\(Int.random(in: 0..<9, using: &generator))" : nil
-                flat = flat.filter { $0.key != path && !$0.key.hasPrefix(path + ".") && (value == nil || !path.hasPrefix($0.key + ".")) }
+                flat = flat.filter {
+                    $0.key != path && !$0.key.hasPrefix(path + ".") && (value == nil || !path.hasPrefix($0.key + "."))
+                }
                 flat[path] = value
                 tree.applyEffects([MetadataEffect(path: MetadataPath(trusted: path), value: value)])
                 #expect(Dictionary(uniqueKeysWithValues: tree.leaves.map { ($0.path.dotted, $0.value) }) == flat)

@@ -6,7 +6,8 @@ struct UserIDTests {
     @Test(
         "ids are encoded like in client libraries",
         arguments: [
-            ("ana", "ana"), ("ana.silva-1_x*", "ana.silva-1_x*"), ("a b", "a%20b"), ("a/b", "a%2Fb"), ("100%", "100%25"),
+            ("ana", "ana"), ("ana.silva-1_x*", "ana.silva-1_x*"), ("a b", "a%20b"), ("a/b", "a%2Fb"),
+            ("100%", "100%25"),
             ("!~'()", "%21%7E%27%28%29"), ("é", "%C3%A9"), ("\u{1F600}", "%F0%9F%98%80"), ("a@b.c+d", "a%40b.c%2Bd"),
         ])
     func encoding(raw: String, encoded: String) throws {
@@ -29,7 +30,8 @@ struct UserIDTests {
     @Test(
         "an invalid id is refused",
         arguments: [
-            "", "layer:///identities/", "a/b", "layer:///identities/a/b", "layer:///conversations/a", "a%", "a%2", "a%zz", "%FF", "%00", "a%0Ab",
+            "", "layer:///identities/", "a/b", "layer:///identities/a/b", "layer:///conversations/a", "a%", "a%2",
+            "a%zz", "%FF", "%00", "a%0Ab",
             "a\u{7f}",
             "/a", "identities/a",
         ])

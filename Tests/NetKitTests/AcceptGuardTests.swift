@@ -31,7 +31,9 @@ struct AcceptGuardTests {
             get { metadata[key] }
             set { metadata[key] = newValue }
         }
-        func log(event: LogEvent) { lines.all.withLock { $0.append("\(event.message) \(event.metadata?["error.message"] ?? "")") } }
+        func log(event: LogEvent) {
+            lines.all.withLock { $0.append("\(event.message) \(event.metadata?["error.message"] ?? "")") }
+        }
     }
 
     @Test("a failure pauses accepting; the log reports it once, until a connection is accepted")
@@ -39,7 +41,9 @@ struct AcceptGuardTests {
         let lines = Lines()
         let channel = EmbeddedChannel()
         var failures = 0
-        try AcceptGuard.add("test", to: channel, logger: Logger(label: "test") { _ in Recorder(lines: lines) }) { failures += 1 }
+        try AcceptGuard.add("test", to: channel, logger: Logger(label: "test") { _ in Recorder(lines: lines) }) {
+            failures += 1
+        }
         let socket = Socket()
         try channel.pipeline.syncOperations.addHandler(socket, position: .first)
         channel.read()
@@ -54,12 +58,14 @@ struct AcceptGuardTests {
         channel.embeddedEventLoop.advanceTime(to: .now() + .seconds(1))
         #expect(socket.reads == 2)
         try channel.throwIfErrorCaught()
-        #expect(lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
+        #expect(
+            lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
         let accepted: any Channel = EmbeddedChannel()
         channel.pipeline.fireChannelRead(accepted)
         #expect(lines.all.withLock { $0.count } == 2)
         channel.pipeline.fireErrorCaught(IOError(errnoCode: ENFILE, reason: "accept"))
-        #expect(lines.all.withLock { $0.last } == "connections cannot be accepted open files of the system (fs.file-max)")
+        #expect(
+            lines.all.withLock { $0.last } == "connections cannot be accepted open files of the system (fs.file-max)")
     }
 
     @Test("a connection that gets one of the last descriptors is closed")
@@ -75,10 +81,12 @@ struct AcceptGuardTests {
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
-        let client = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(to: try #require(server.localAddress)).get()
+        let client = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .connect(to: try #require(server.localAddress)).get()
         try await client.closeFuture.get()
         try await server.close()
-        #expect(lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
+        #expect(
+            lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
     }
 
     @Test("errors of single connections are passed on")

@@ -22,7 +22,9 @@ struct AvailabilityTests {
             set {}
         }
         func log(event: LogEvent) {
-            all.withLock { $0.append("\(event.level) \(event.message)" + (event.metadata?["error.message"].map { " \($0)" } ?? "")) }
+            all.withLock {
+                $0.append("\(event.level) \(event.message)" + (event.metadata?["error.message"].map { " \($0)" } ?? ""))
+            }
         }
         func take() -> [String] {
             all.withLock { lines in
@@ -42,7 +44,9 @@ struct AvailabilityTests {
     private let values = Values()
 
     private func flag() -> Availability {
-        Availability(failureMessage: "gone", recoveryMessage: "back", logger: Logger(label: "test") { [lines] _ in lines }) { [values] value in
+        Availability(
+            failureMessage: "gone", recoveryMessage: "back", logger: Logger(label: "test") { [lines] _ in lines }
+        ) { [values] value in
             values.all.withLock { $0.append(value) }
         }
     }

@@ -11,7 +11,8 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 struct ConnectionLossTests {
     private func withProxy(
-        _ mode: PostgresPool.Mode = .grouping, setUp: String? = nil, configure: @escaping (inout PostgresConfiguration) -> Void = { _ in },
+        _ mode: PostgresPool.Mode = .grouping, setUp: String? = nil,
+        configure: @escaping (inout PostgresConfiguration) -> Void = { _ in },
         _ body: (PostgresPool, FaultProxy) async throws -> Void
     ) async throws {
         let direct = try await TestDatabase.url()
@@ -54,7 +55,8 @@ struct ConnectionLossTests {
                 try await eventually { try await gate.waiting() == 1 }
                 try await gate.keeper.sql("SELECT pg_terminate_backend($1)", [.int4(pid)])
                 try await eventually {
-                    try await gate.keeper.value("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", [.int4(pid)], as: Int.self) == 0
+                    try await gate.keeper.value(
+                        "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", [.int4(pid)], as: Int.self) == 0
                 }
                 try await eventually { try await gate.waiting() == 1 }
                 try await gate.open()
@@ -71,7 +73,8 @@ struct ConnectionLossTests {
                     let pid = try await pool.value("SELECT pg_backend_pid()", as: Int32.self)
                     try await gate.keeper.sql("SELECT pg_terminate_backend($1)", [.int4(pid)])
                     try await eventually {
-                        try await gate.keeper.value("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", [.int4(pid)], as: Int.self) == 0
+                        try await gate.keeper.value(
+                            "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", [.int4(pid)], as: Int.self) == 0
                     }
                     try await pool.sql("INSERT INTO item VALUES ($1, 1)", [.int8(Int64(turn))])
                 }
@@ -98,7 +101,8 @@ struct ConnectionLossTests {
     func neverThere() async throws {
         var configuration = try PostgresConfiguration(url: "postgresql://127.0.0.1:1/none?user=none")
         configuration.connections = 2
-        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { pool async throws in
+        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) {
+            pool async throws in
             #expect(await pool.error("SELECT 1")?.code == .connectionUnavailable)
         }
     }
@@ -109,7 +113,8 @@ struct ConnectionLossTests {
         var configuration = try await TestDatabase.configuration(url: try await TestServers.freshDatabase(on: server))
         configuration.connections = 4
         try await Migrator(configuration: configuration).execute(script: GroupingTests.table)
-        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { pool async throws in
+        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) {
+            pool async throws in
             try await pool.sql("INSERT INTO item VALUES (1, 1)")
             await server.kill()
             var last: PostgresError?
@@ -175,7 +180,8 @@ struct ConnectionLossTests {
             configuration.connections = 1
             configuration.searchPath = [schema]
             let pool = PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)
-            let group = ServiceGroup(configuration: .init(services: [.init(service: pool)], logger: TestDatabase.logger))
+            let group = ServiceGroup(
+                configuration: .init(services: [.init(service: pool)], logger: TestDatabase.logger))
             let run = Task { try await group.run() }
             try await pool.sql(GroupingTests.table)
             try await Gate.closed { gate async throws in
@@ -186,7 +192,9 @@ struct ConnectionLossTests {
                     }
                     try await eventually { try await gate.waiting() == 1 }
                     for index in 0..<50 {
-                        tasks.addTask { try await pool.sql("INSERT INTO item VALUES ($1, 1)", [.int8(Int64(index))]).affectedRows }
+                        tasks.addTask {
+                            try await pool.sql("INSERT INTO item VALUES ($1, 1)", [.int8(Int64(index))]).affectedRows
+                        }
                     }
                     try await eventually { pool.core.queueDepth == 50 }
                     await group.triggerGracefulShutdown()

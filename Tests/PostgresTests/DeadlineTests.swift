@@ -36,7 +36,9 @@ struct DeadlineTests {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             let pid = try await pool.value("SELECT pg_backend_pid()", as: Int32.self)
             try await Gate.closed { gate async throws in
-                let error = await failure { () throws(PostgresError) in try await gate.pass(pool, within: .milliseconds(200)) }
+                let error = await failure { () throws(PostgresError) in
+                    try await gate.pass(pool, within: .milliseconds(200))
+                }
                 #expect(error?.code == .deadlineExceeded)
                 #expect(error?.isRetryable == true)
                 #expect(try await gate.waiting() == 0)

@@ -16,7 +16,8 @@ struct FunctionSetTests {
         let role: String
 
         func apply(_ revision: Int = 1, _ files: String..., steps: [Migration] = []) async throws -> MigrationReport {
-            let set = FunctionSet(revision: revision, files: files.enumerated().map { FunctionSet.File(name: "f\($0)", sql: $1) })
+            let set = FunctionSet(
+                revision: revision, files: files.enumerated().map { FunctionSet.File(name: "f\($0)", sql: $1) })
             return try await migrator.migrate(steps, functions: set, logger: TestDatabase.logger)
         }
 
@@ -55,8 +56,10 @@ struct FunctionSetTests {
         let configuration = try await TestDatabase.configuration(url: components.string)
         let result: Result<Void, any Error>
         do {
-            try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { pool async throws in
-                try await body(Fixture(migrator: Migrator(configuration: configuration), pool: pool, role: "r_\(suffix)"))
+            try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger))
+            { pool async throws in
+                try await body(
+                    Fixture(migrator: Migrator(configuration: configuration), pool: pool, role: "r_\(suffix)"))
             }
             result = .success(())
         } catch {
@@ -70,7 +73,8 @@ struct FunctionSetTests {
     private func one(_ result: String) -> String {
         "CREATE OR REPLACE FUNCTION public.one() RETURNS int8 LANGUAGE sql AS $$ SELECT \(result)::int8 $$;"
     }
-    private let two = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one() + 1 $$;"
+    private let two =
+        "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one() + 1 $$;"
 
     @Test("files run once, and again when one of them has changed; a function is replaced in place")
     func replaced() async throws {
@@ -91,8 +95,10 @@ struct FunctionSetTests {
     @Test("a function or overload missing from the files is dropped; foreign functions stay")
     func dropped() async throws {
         try await withDatabase { database in
-            try await database.migrator.execute(script: "CREATE FUNCTION public.theirs() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
-            let overload = "CREATE OR REPLACE FUNCTION public.one(more int8) RETURNS int8 LANGUAGE sql AS $$ SELECT more $$;"
+            try await database.migrator.execute(
+                script: "CREATE FUNCTION public.theirs() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
+            let overload =
+                "CREATE OR REPLACE FUNCTION public.one(more int8) RETURNS int8 LANGUAGE sql AS $$ SELECT more $$;"
             _ = try await database.apply(1, one("1"), overload, two)
             #expect(try await database.names() == "one() one(bigint) theirs() two()")
             _ = try await database.apply(2, one("1"))
@@ -118,7 +124,8 @@ struct FunctionSetTests {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"), two)
             let other = "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;"
-            let user = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one()::int8 + 1 $$;"
+            let user =
+                "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one()::int8 + 1 $$;"
             _ = try await database.apply(1, other, user)
             #expect(try await database.pool.value("SELECT public.two()") == 8)
             #expect(try await database.functions() == "one() -, two() -")
@@ -130,10 +137,14 @@ struct FunctionSetTests {
         arguments: ["int4", "int8"])
     func shorterOverload(type: String) async throws {
         try await withDatabase { database in
-            let user = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql RETURN public.one(1::\(type));"
-            _ = try await database.apply(1, "CREATE OR REPLACE FUNCTION public.one(a \(type)) RETURNS int8 LANGUAGE sql RETURN a;", user)
+            let user =
+                "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql RETURN public.one(1::\(type));"
             _ = try await database.apply(
-                2, "CREATE OR REPLACE FUNCTION public.one(a int8, b int8 DEFAULT 5) RETURNS int8 LANGUAGE sql RETURN a + b;", user)
+                1, "CREATE OR REPLACE FUNCTION public.one(a \(type)) RETURNS int8 LANGUAGE sql RETURN a;", user)
+            _ = try await database.apply(
+                2,
+                "CREATE OR REPLACE FUNCTION public.one(a int8, b int8 DEFAULT 5) RETURNS int8 LANGUAGE sql RETURN a + b;",
+                user)
             #expect(try await database.names() == "one(bigint,bigint) two()")
             #expect(try await database.pool.value("SELECT public.two()") == 6)
         }
@@ -147,7 +158,9 @@ struct FunctionSetTests {
             _ = try await database.apply(1, one("1"), parsed, three)
             try await database.migrator.execute(script: "CREATE VIEW public.theirs AS SELECT public.two() AS two")
             let place = try await database.place(of: "public.one()").split(separator: " ")[0]
-            _ = try await database.apply(2, one("5"), parsed, "CREATE OR REPLACE FUNCTION public.three() RETURNS text LANGUAGE sql RETURN 'three';")
+            _ = try await database.apply(
+                2, one("5"), parsed,
+                "CREATE OR REPLACE FUNCTION public.three() RETURNS text LANGUAGE sql RETURN 'three';")
             #expect(try await database.pool.value("SELECT public.three()") == "three")
             #expect(try await database.pool.value("SELECT two FROM public.theirs") == 6)
             #expect(try await database.place(of: "public.one()").split(separator: " ")[0] == place)
@@ -160,11 +173,15 @@ struct FunctionSetTests {
             let grant = "GRANT EXECUTE ON FUNCTION public.one TO pg_monitor;"
             _ = try await database.apply(1, one("1") + grant)
             try await database.migrator.execute(script: "ALTER FUNCTION public.one() OWNER TO \(database.role)")
-            _ = try await database.apply(2, "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;" + grant)
+            _ = try await database.apply(
+                2,
+                "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;" + grant)
             #expect(try await database.pool.value("SELECT public.one()") == "7")
             #expect(try await database.functions() == "one() pg_monitor")
             #expect(
-                try await database.pool.value("SELECT proowner::regrole::text FROM pg_proc WHERE oid = 'public.one()'::regprocedure") == database.role
+                try await database.pool.value(
+                    "SELECT proowner::regrole::text FROM pg_proc WHERE oid = 'public.one()'::regprocedure")
+                    == database.role
             )
         }
     }
@@ -172,13 +189,16 @@ struct FunctionSetTests {
     /// A table, two functions with parsed bodies that use its row type, one of which calls the other, and a function
     /// with a text body.
     private struct RowType {
-        static let table = Migration(version: 1, name: "table", sql: "CREATE TABLE public.t (a int8); INSERT INTO public.t VALUES (1), (-1)")
-        static let isPositive = "CREATE OR REPLACE FUNCTION public.is_positive(x public.t) RETURNS bool LANGUAGE sql IMMUTABLE RETURN (x).a > 0;"
+        static let table = Migration(
+            version: 1, name: "table", sql: "CREATE TABLE public.t (a int8); INSERT INTO public.t VALUES (1), (-1)")
+        static let isPositive =
+            "CREATE OR REPLACE FUNCTION public.is_positive(x public.t) RETURNS bool LANGUAGE sql IMMUTABLE RETURN (x).a > 0;"
         static let positives = """
             CREATE OR REPLACE FUNCTION public.positives() RETURNS int8 LANGUAGE sql
             BEGIN ATOMIC SELECT count(*) FROM public.t WHERE public.is_positive(t); END;
             """
-        static let byText = "CREATE OR REPLACE FUNCTION public.by_text(x public.t) RETURNS bool LANGUAGE sql AS $$ SELECT (x).a > 0 $$;"
+        static let byText =
+            "CREATE OR REPLACE FUNCTION public.by_text(x public.t) RETURNS bool LANGUAGE sql AS $$ SELECT (x).a > 0 $$;"
         static let steps = [
             table, Migration(version: 2, name: "plain", sql: "ALTER TABLE public.t ADD COLUMN c text"),
             Migration(version: 3, name: "default", sql: "ALTER TABLE public.t ADD COLUMN b int8 NOT NULL DEFAULT 3"),
@@ -190,19 +210,27 @@ struct FunctionSetTests {
     @Test("a step alters a table whose row type functions use, and they are recreated with owners and grants")
     func rowType() async throws {
         try await withDatabase { database in
-            let files = RowType.isPositive + "GRANT EXECUTE ON FUNCTION public.is_positive TO pg_monitor;" + RowType.positives + RowType.byText
+            let files =
+                RowType.isPositive + "GRANT EXECUTE ON FUNCTION public.is_positive TO pg_monitor;" + RowType.positives
+                + RowType.byText
             _ = try await database.apply(1, files, steps: [RowType.table])
             try await database.migrator.execute(
-                script: "GRANT CREATE ON SCHEMA public TO \(database.role); ALTER FUNCTION public.is_positive OWNER TO \(database.role)")
-            let (functions, text) = (try await database.functions(), try await database.place(of: "public.by_text(public.t)"))
+                script:
+                    "GRANT CREATE ON SCHEMA public TO \(database.role); ALTER FUNCTION public.is_positive OWNER TO \(database.role)"
+            )
+            let (functions, text) = (
+                try await database.functions(), try await database.place(of: "public.by_text(public.t)")
+            )
             #expect(functions == "by_text(t) -, is_positive(t) pg_monitor, positives() -")
             let report = try await database.apply(1, files, steps: RowType.steps)
             #expect(report.steps == Array(RowType.steps.dropFirst()))
             #expect(try await database.functions() == functions)
             #expect(try await database.pool.value("SELECT public.positives()") == 1)
-            #expect(try await database.pool.value("SELECT count(*) FROM public.t WHERE public.by_text(t) AND b = 3") == 1)
             #expect(
-                try await database.pool.value("SELECT proowner::regrole::text FROM pg_proc WHERE proname = 'is_positive'") == database.role)
+                try await database.pool.value("SELECT count(*) FROM public.t WHERE public.by_text(t) AND b = 3") == 1)
+            #expect(
+                try await database.pool.value(
+                    "SELECT proowner::regrole::text FROM pg_proc WHERE proname = 'is_positive'") == database.role)
             // A text body does not block the step, so that function is replaced in place.
             let oid: String = text.split(separator: " ").map(String.init)[0]
             #expect(try await database.place(of: "public.by_text(public.t)").hasPrefix("\(oid) "))
@@ -228,12 +256,15 @@ struct FunctionSetTests {
             _ = try await database.apply(1, RowType.isPositive, steps: [RowType.table])
             var steps = RowType.steps
             steps[4] = Migration(version: 5, name: "broken", sql: "SELECT 1/0")
-            let error = try await #require(throws: PostgresError.self) { try await database.apply(1, RowType.isPositive, steps: steps) }
+            let error = try await #require(throws: PostgresError.self) {
+                try await database.apply(1, RowType.isPositive, steps: steps)
+            }
             #expect(error.reason == "migration 5 (broken) failed" && error.sqlState == "22012")
             #expect(try await database.names() == "is_positive(t)")
             #expect(try await database.pool.value("SELECT count(*) FROM public.t WHERE public.is_positive(t)") == 1)
             // A function that is not in the files is not dropped.
-            try await database.migrator.execute(script: RowType.isPositive.replacingOccurrences(of: "is_positive", with: "theirs"))
+            try await database.migrator.execute(
+                script: RowType.isPositive.replacingOccurrences(of: "is_positive", with: "theirs"))
             let step = Migration(version: 9, name: "theirs", sql: "ALTER TABLE public.t ALTER COLUMN a TYPE text")
             let refusal = try await #require(throws: PostgresError.self) {
                 try await database.apply(1, RowType.isPositive, steps: [RowType.table, step])
@@ -247,7 +278,8 @@ struct FunctionSetTests {
     func madeAnewAndGone() async throws {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"), two)
-            _ = try await database.apply(2, "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;")
+            _ = try await database.apply(
+                2, "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;")
             #expect(try await database.names() == "one()")
         }
     }
@@ -257,7 +289,8 @@ struct FunctionSetTests {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"), two)
             func refused(_ files: String...) async throws -> PostgresError {
-                let set = FunctionSet(revision: 2, files: files.enumerated().map { FunctionSet.File(name: "file\($0)", sql: $1) })
+                let set = FunctionSet(
+                    revision: 2, files: files.enumerated().map { FunctionSet.File(name: "file\($0)", sql: $1) })
                 let step = Migration(version: 1, name: "step", sql: "CREATE TABLE public.t ()")
                 return try await #require(throws: PostgresError.self) {
                     try await database.migrator.migrate([step], functions: set, logger: TestDatabase.logger)
@@ -266,7 +299,8 @@ struct FunctionSetTests {
             #expect(try await refused(one("1"), "SELEC").reason == "function file file1 failed")
             #expect(try await refused(one("no_such_column"), two).sqlState == "42703")
             try await database.migrator.execute(script: "CREATE VIEW public.theirs AS SELECT public.two()")
-            #expect(try await refused(one("2")).reason == "functions that are no longer in the files could not be dropped")
+            #expect(
+                try await refused(one("2")).reason == "functions that are no longer in the files could not be dropped")
             // The migration in the same transaction was rolled back, too.
             #expect(try await database.pool.value("SELECT to_regclass('public.t') IS NULL"))
             #expect(try await database.pool.value("SELECT public.one()") == 1)
@@ -290,7 +324,9 @@ struct FunctionSetTests {
         try await withDatabase { database in
             _ = try await database.apply(1, one("1"))
             let replaced = try await withThrowingTaskGroup(of: Bool.self) { tasks in
-                for _ in 0..<6 { tasks.addTask { try await database.apply(1, self.one("2"), self.two).replacedFunctions } }
+                for _ in 0..<6 {
+                    tasks.addTask { try await database.apply(1, self.one("2"), self.two).replacedFunctions }
+                }
                 var all: [Bool] = []
                 for try await one in tasks { all.append(one) }
                 return all

@@ -41,7 +41,8 @@ struct GroupingTests {
         try await withPool(setUp: Self.table, configure: { $0.connections = 1 }) { pool async throws in
             let results = try await Gate.closed { gate async throws in
                 try await gate.group(pool, 32) { index throws(PostgresError) in
-                    try await pool.sql("INSERT INTO item VALUES ($1, $2)", [.int8(Int64(index)), .int8(index == 17 ? 1000 : 1)])
+                    try await pool.sql(
+                        "INSERT INTO item VALUES ($1, $2)", [.int8(Int64(index)), .int8(index == 17 ? 1000 : 1)])
                 }
             }
             for (index, result) in results.enumerated() {
@@ -67,7 +68,8 @@ struct GroupingTests {
             for _ in 0..<2 {
                 let results = try await Gate.closed { gate async throws in
                     try await gate.group(pool, 9) { index throws(PostgresError) in
-                        try await pool.sql(index % 3 == 1 ? "SELECT * FROM missing_\(index)" : "SELECT \(index)::int8").count
+                        try await pool.sql(index % 3 == 1 ? "SELECT * FROM missing_\(index)" : "SELECT \(index)::int8")
+                            .count
                     }
                 }
                 for (index, result) in results.enumerated() {
@@ -87,7 +89,8 @@ struct GroupingTests {
                 for index in 0..<200 {
                     tasks.addTask {
                         try await pool.sql("INSERT INTO item VALUES ($1, 1)", [.int8(Int64(index))])
-                        let seen = try await pool.value("SELECT count(*) FROM item WHERE id = $1", [.int8(Int64(index))], as: Int.self)
+                        let seen = try await pool.value(
+                            "SELECT count(*) FROM item WHERE id = $1", [.int8(Int64(index))], as: Int.self)
                         #expect(seen == 1)
                     }
                 }
@@ -104,18 +107,24 @@ struct GroupingTests {
             .execute(
                 script: Self.table + "; INSERT INTO item SELECT g, 0 FROM generate_series(0, 49) g")
         configuration.connections = 8
-        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { first async throws in
-            try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { second async throws in
+        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) {
+            first async throws in
+            try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger))
+            { second async throws in
                 try await Self.increment(first, second)
             }
         }
         // Sessions report their statistics when they end.
-        try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { pool async throws in
+        try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) {
+            pool async throws in
             #expect(try await pool.value("SELECT sum(n)::int8 FROM item") == 3200)
             try await eventually {
-                try await pool.value("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()", as: Int.self) > 100
+                try await pool.value(
+                    "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()", as: Int.self) > 100
             }
-            #expect(try await pool.value("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == Int64(0))
+            #expect(
+                try await pool.value("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+                    == Int64(0))
         }
     }
 
@@ -127,7 +136,8 @@ struct GroupingTests {
                     for turn in 0..<50 {
                         let id = Int64((task * 31 + turn * 17) % 50)
                         let rows = try await pool.sql(
-                            "UPDATE item SET n = n + 1 WHERE id = $1 RETURNING n", [.int8(id)], lockKey: UInt64(id) &* 0x9E37_79B9_7F4A_7C15)
+                            "UPDATE item SET n = n + 1 WHERE id = $1 RETURNING n", [.int8(id)],
+                            lockKey: UInt64(id) &* 0x9E37_79B9_7F4A_7C15)
                         #expect(rows.count == 1)
                     }
                 }
@@ -164,7 +174,9 @@ struct GroupingTests {
         try await withPool(configure: { $0.connections = 1 }) { pool async throws in
             let deadline = ContinuousClock.now.advanced(by: .seconds(30))
             _ = try await pool.query(Statement("same", sql: "SELECT 1"), deadline: deadline)
-            let error = await failure { () throws(PostgresError) in try await pool.query(Statement("same", sql: "SELECT 2"), deadline: deadline) }
+            let error = await failure { () throws(PostgresError) in
+                try await pool.query(Statement("same", sql: "SELECT 2"), deadline: deadline)
+            }
             #expect(error?.code == .configuration)
             _ = try await pool.query(Statement("same", sql: "SELECT 1"), deadline: deadline)
         }

@@ -17,7 +17,8 @@ struct MigratorTests {
         components.path = "/\(name)"
         let configuration = try await TestDatabase.configuration(url: components.string)
         do {
-            try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { pool async throws in
+            try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger))
+            { pool async throws in
                 try await body(Migrator(configuration: configuration), pool)
             }
         } catch {
@@ -42,7 +43,8 @@ struct MigratorTests {
             $body$;
             SELECT bump(7);
             """)
-    private let second = Migration(version: 2, name: "second", sql: "ALTER TABLE a ADD COLUMN extra text; CREATE INDEX ON a (extra)")
+    private let second = Migration(
+        version: 2, name: "second", sql: "ALTER TABLE a ADD COLUMN extra text; CREATE INDEX ON a (extra)")
 
     @Test("migrations are applied once, in order, including function bodies")
     func applies() async throws {
@@ -50,7 +52,9 @@ struct MigratorTests {
             #expect(try await migrator.migrate([second, first], logger: TestDatabase.logger) == [first, second])
             #expect(try await migrator.migrate([first, second], logger: TestDatabase.logger) == [])
             #expect(try await pool.value("SELECT bump(7)", as: Int64.self) == 7)
-            #expect(try await pool.value("SELECT string_agg(name, ',' ORDER BY version) FROM strata.schema_migrations") == "first,second")
+            #expect(
+                try await pool.value("SELECT string_agg(name, ',' ORDER BY version) FROM strata.schema_migrations")
+                    == "first,second")
         }
     }
 
@@ -58,7 +62,9 @@ struct MigratorTests {
     func failure() async throws {
         try await withDatabase { migrator, pool async throws in
             let broken = Migration(version: 2, name: "broken", sql: "CREATE TABLE b (); SELECT 1/0; CREATE TABLE c ()")
-            let error = try await #require(throws: PostgresError.self) { try await migrator.migrate([first, broken], logger: TestDatabase.logger) }
+            let error = try await #require(throws: PostgresError.self) {
+                try await migrator.migrate([first, broken], logger: TestDatabase.logger)
+            }
             #expect(error.code == .migration)
             #expect(error.sqlState == "22012")
             #expect(error.reason?.contains("2 (broken)") == true)
@@ -73,7 +79,9 @@ struct MigratorTests {
         try await withDatabase { migrator, pool async throws in
             _ = try await migrator.migrate([first], logger: TestDatabase.logger)
             let changed = Migration(version: 1, name: "first", sql: first.sql + " ")
-            let error = try await #require(throws: PostgresError.self) { try await migrator.migrate([changed, second], logger: TestDatabase.logger) }
+            let error = try await #require(throws: PostgresError.self) {
+                try await migrator.migrate([changed, second], logger: TestDatabase.logger)
+            }
             #expect(error.code == .migration)
             #expect(error.reason?.contains("1 (first) was changed") == true)
             #expect(try await pool.value("SELECT count(*) FROM strata.schema_migrations") == 1)
@@ -84,7 +92,8 @@ struct MigratorTests {
     func ownTransaction() async throws {
         try await withDatabase { migrator, pool async throws in
             let error = try await #require(throws: PostgresError.self) {
-                try await migrator.migrate([Migration(version: 1, name: "rude", sql: "COMMIT")], logger: TestDatabase.logger)
+                try await migrator.migrate(
+                    [Migration(version: 1, name: "rude", sql: "COMMIT")], logger: TestDatabase.logger)
             }
             #expect(error.reason?.contains("1 (rude)") == true)
             #expect(try await pool.value("SELECT count(*) FROM strata.schema_migrations") == 0)
@@ -94,7 +103,8 @@ struct MigratorTests {
     @Test("concurrent migrators wait for each other, and each migration is applied by one of them")
     func concurrent() async throws {
         try await withDatabase { migrator, pool async throws in
-            let migrations = (1...5).map { Migration(version: $0, name: "m\($0)", sql: "CREATE TABLE t\($0) (); SELECT pg_sleep(0.01)") }
+            let migrations = (1...5)
+                .map { Migration(version: $0, name: "m\($0)", sql: "CREATE TABLE t\($0) (); SELECT pg_sleep(0.01)") }
             let applied = try await withThrowingTaskGroup(of: [Migration].self) { tasks in
                 for _ in 0..<6 { tasks.addTask { try await migrator.migrate(migrations, logger: TestDatabase.logger) } }
                 var all: [Migration] = []
@@ -111,7 +121,8 @@ struct MigratorTests {
         try await withDatabase { migrator, pool async throws in
             let slow = Migration(version: 1, name: "slow", sql: "CREATE TABLE b (); SELECT pg_sleep(60)")
             let task = Task { try await migrator.migrate([slow], logger: TestDatabase.logger) }
-            let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE TABLE b%' AND state = 'active'"
+            let running =
+                "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE TABLE b%' AND state = 'active'"
             try await eventually { try await pool.value(running, as: Int.self) == 1 }
             task.cancel()
             let error = await #expect(throws: PostgresError.self) { try await task.value }
@@ -125,7 +136,9 @@ struct MigratorTests {
         try await withDatabase { migrator, pool async throws in
             try await migrator.execute(script: "CREATE TABLE x (); CREATE TABLE y ()")
             #expect(try await pool.value("SELECT to_regclass('y') IS NOT NULL"))
-            let error = try await #require(throws: PostgresError.self) { try await migrator.execute(script: "CREATE TABLE z (); SELEC") }
+            let error = try await #require(throws: PostgresError.self) {
+                try await migrator.execute(script: "CREATE TABLE z (); SELEC")
+            }
             #expect(error.sqlState == "42601")
             #expect(try await pool.value("SELECT to_regclass('z') IS NULL"))
             await #expect(throws: PostgresError.self) { try await migrator.execute(script: "SELECT 1\0") }
@@ -136,11 +149,15 @@ struct MigratorTests {
     func role() async throws {
         try await withDatabase { migrator, pool async throws in
             let role = "r_" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
-            try await migrator.execute(script: "CREATE ROLE \(role); CREATE SCHEMA \"Odd \"\"one\"; GRANT USAGE ON SCHEMA \"Odd \"\"one\" TO \(role)")
+            try await migrator.execute(
+                script:
+                    "CREATE ROLE \(role); CREATE SCHEMA \"Odd \"\"one\"; GRANT USAGE ON SCHEMA \"Odd \"\"one\" TO \(role)"
+            )
             var configuration = pool.core.configuration
             configuration.role = role
             configuration.searchPath = ["Odd \"one", "public"]
-            try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { limited async throws in
+            try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger))
+            { limited async throws in
                 #expect(try await limited.value("SELECT current_user::text") == role)
                 #expect(try await limited.value("SELECT current_schema()::text") == "Odd \"one")
             }
@@ -150,8 +167,11 @@ struct MigratorTests {
 
     @Test("a database that cannot be reached is an error, not a hang")
     func unreachable() async throws {
-        let migrator = Migrator(configuration: try PostgresConfiguration(url: "postgresql://127.0.0.1:1/none?user=none"))
-        let error = await #expect(throws: PostgresError.self) { try await migrator.migrate([], logger: TestDatabase.logger) }
+        let migrator = Migrator(
+            configuration: try PostgresConfiguration(url: "postgresql://127.0.0.1:1/none?user=none"))
+        let error = await #expect(throws: PostgresError.self) {
+            try await migrator.migrate([], logger: TestDatabase.logger)
+        }
         #expect(error?.code == .connectionUnavailable)
     }
 }

@@ -11,7 +11,8 @@ struct PoolStateMachineTests {
     let now = ContinuousClock.now
 
     func limits(workers: Int = 1, queue: Int = 100, bytes: Int = 1000, group: Int = 64) -> Machine.Limits {
-        Machine.Limits(workers: workers, queueStatements: queue, queueBytes: bytes, groupStatements: group, groupBytes: 1000)
+        Machine.Limits(
+            workers: workers, queueStatements: queue, queueBytes: bytes, groupStatements: group, groupBytes: 1000)
     }
 
     /// A reference to the machine, so that expectations can contain events.
@@ -36,11 +37,13 @@ struct PoolStateMachineTests {
 
     @discardableResult
     func submit(
-        _ box: Box, _ waiter: Int, key: UInt64? = nil, user: UInt64? = nil, bytes: Int = 1, after: Duration = .seconds(10)
+        _ box: Box, _ waiter: Int, key: UInt64? = nil, user: UInt64? = nil, bytes: Int = 1,
+        after: Duration = .seconds(10)
     ) -> (id: RequestID, action: Machine.SubmitAction) {
         let id = box.machine.reserve()
         let action = box.machine.submit(
-            id, payload: "r\(waiter)", waiter: waiter, bytes: bytes, lockKey: key, user: user, deadline: now.advanced(by: after), now: now)
+            id, payload: "r\(waiter)", waiter: waiter, bytes: bytes, lockKey: key, user: user,
+            deadline: now.advanced(by: after), now: now)
         return (id, action)
     }
 
@@ -87,7 +90,8 @@ struct PoolStateMachineTests {
         let box = running(limits())
         let id = box.machine.reserve()
         guard case .none = box.machine.cancel(id) else { return #expect(Bool(false)) }
-        let action = box.machine.submit(id, payload: "x", waiter: 1, bytes: 1, lockKey: nil, deadline: now.advanced(by: .seconds(1)), now: now)
+        let action = box.machine.submit(
+            id, payload: "x", waiter: 1, bytes: 1, lockKey: nil, deadline: now.advanced(by: .seconds(1)), now: now)
         #expect(refusal(action) == .cancelled)
     }
 
@@ -162,9 +166,13 @@ struct PoolStateMachineTests {
         #expect(expired.map(\.waiter) == [1])
         #expect(expired.map(\.code) == [.deadlineExceeded])
         #expect(next == now.advanced(by: .seconds(5)))
-        guard case .queued(_, let wakeTimer) = submit(box, 3, after: .seconds(3)).action else { return #expect(Bool(false)) }
+        guard case .queued(_, let wakeTimer) = submit(box, 3, after: .seconds(3)).action else {
+            return #expect(Bool(false))
+        }
         #expect(wakeTimer)
-        guard case .queued(_, let again) = submit(box, 4, after: .seconds(4)).action else { return #expect(Bool(false)) }
+        guard case .queued(_, let again) = submit(box, 4, after: .seconds(4)).action else {
+            return #expect(Bool(false))
+        }
         #expect(!again)
     }
 
@@ -172,7 +180,9 @@ struct PoolStateMachineTests {
     func expiredAtTake() {
         let box = running(limits())
         submit(box, 1, after: .seconds(1))
-        guard case .sleep(let expired) = box.machine.take(worker: 0, now: now.advanced(by: .seconds(2))) else { return #expect(Bool(false)) }
+        guard case .sleep(let expired) = box.machine.take(worker: 0, now: now.advanced(by: .seconds(2))) else {
+            return #expect(Bool(false))
+        }
         #expect(expired.map(\.waiter) == [1])
     }
 
@@ -247,7 +257,9 @@ struct PoolStateMachineTests {
     @Test("a group is ordered by lock key, statements without a key first, equal keys by arrival")
     func lockOrder() {
         let box = running(limits())
-        for (waiter, key) in [(0, 5), (1, 3), (2, nil), (3, 5), (4, nil), (5, 1)] as [(Int, UInt64?)] { submit(box, waiter, key: key) }
+        for (waiter, key) in [(0, 5), (1, 3), (2, nil), (3, 5), (4, nil), (5, 1)] as [(Int, UInt64?)] {
+            submit(box, waiter, key: key)
+        }
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r2", "r4", "r5", "r1", "r0", "r3"])
     }
 
@@ -256,7 +268,9 @@ struct PoolStateMachineTests {
         let box = running(limits(workers: 2))
         let (first, _) = submit(box, 0, key: 9)
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r0"])
-        guard case .queued(wake: nil, _) = submit(box, 1, key: 9).action else { return #expect(Bool(false), "no worker can take it yet") }
+        guard case .queued(wake: nil, _) = submit(box, 1, key: 9).action else {
+            return #expect(Bool(false), "no worker can take it yet")
+        }
         submit(box, 2, key: 4)
         #expect(names(box.machine.take(worker: 1, now: now)) == ["r2"])
         _ = box.machine.finish([first], worker: 0)
@@ -354,7 +368,9 @@ struct PoolStateMachineTests {
         #expect(box.machine.lifecycle == .closed)
     }
 
-    @Test("each request is answered exactly once after any sequence of events", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+    @Test(
+        "each request is answered exactly once after any sequence of events",
+        arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func exactlyOnce(seed: UInt64) {
         var script = RandomScript(seed: seed, limits: limits(workers: 3, queue: 20, group: 4), start: now)
         for _ in 0..<5000 { script.step() }

@@ -23,13 +23,15 @@ struct ResponseWaitTests {
 
     @Test("a healthy group gets its minimum time even when a deadline is nearer")
     func minimum() {
-        var wait = ResponseWait(sentAt: start, deadline: start.advanced(by: .milliseconds(1)), longest: nil, grace: .seconds(1))
+        var wait = ResponseWait(
+            sentAt: start, deadline: start.advanced(by: .milliseconds(1)), longest: nil, grace: .seconds(1))
         #expect(wait.next(now: start) == .wait(until: start.advanced(by: ResponseWait.minimum)))
     }
 
     @Test("the longest time limits any deadline, and a wait without either is unlimited")
     func longest() {
-        var capped = ResponseWait(sentAt: start, deadline: start.advanced(by: .seconds(60)), longest: .seconds(5), grace: .seconds(1))
+        var capped = ResponseWait(
+            sentAt: start, deadline: start.advanced(by: .seconds(60)), longest: .seconds(5), grace: .seconds(1))
         #expect(capped.next(now: start) == .wait(until: start.advanced(by: .seconds(5))))
         var unlimited = ResponseWait(sentAt: start, deadline: nil, longest: nil, grace: .seconds(1))
         #expect(unlimited.next(now: start.advanced(by: .seconds(9999))) == .wait(until: nil))
@@ -42,7 +44,9 @@ struct EncodedParametersTests {
         "a NUL character is refused, and the error names the parameter and no value",
         arguments: [Value.text("se\0cret"), .jsonb("\"se\0cret\""), .textArray(["a", nil, "se\0cret"])])
     func nul(value: Value) throws {
-        let error = try #require(throws: PostgresError.self) { try EncodedParameters([.int8(1), value], statement: "insert") }
+        let error = try #require(throws: PostgresError.self) {
+            try EncodedParameters([.int8(1), value], statement: "insert")
+        }
         #expect(error.code == .invalidParameter)
         #expect(error.reason == "parameter 2 contains a NUL character")
         #expect(error.statement == "insert")
@@ -56,7 +60,9 @@ struct EncodedParametersTests {
 
     @Test("more parameters than the protocol allows are refused")
     func tooMany() throws {
-        let error = try #require(throws: PostgresError.self) { try EncodedParameters(Array(repeating: .null, count: 65_536), statement: "x") }
+        let error = try #require(throws: PostgresError.self) {
+            try EncodedParameters(Array(repeating: .null, count: 65_536), statement: "x")
+        }
         #expect(error.code == .invalidParameter)
     }
 }
@@ -77,7 +83,9 @@ struct LockKeyTests {
 }
 
 struct TimestampTests {
-    @Test("infinities and extreme values survive a round trip", arguments: [Int64.max, .min, 0, 1, -1, 946_684_800_000_000, 253_402_300_799_999_999])
+    @Test(
+        "infinities and extreme values survive a round trip",
+        arguments: [Int64.max, .min, 0, 1, -1, 946_684_800_000_000, 253_402_300_799_999_999])
     func binary(microseconds: Int64) {
         let timestamp = PostgresTimestamp(microseconds: microseconds)
         #expect(PostgresTimestamp(binary: timestamp.binary) == timestamp)
@@ -87,10 +95,13 @@ struct TimestampTests {
 struct PostgresErrorTests {
     @Test("a printed error never contains the server's text")
     func redaction() {
-        let error = PostgresError(code: .server, sqlState: "23505", statement: "insert", serverDetail: "Key (text)=(secret) already exists")
+        let error = PostgresError(
+            code: .server, sqlState: "23505", statement: "insert", serverDetail: "Key (text)=(secret) already exists")
         var dumped = ""
         dump(error, to: &dumped)
-        for text in ["\(error)", String(reflecting: error), "\([error])", dumped, String(describing: error as any Error)] {
+        for text in [
+            "\(error)", String(reflecting: error), "\([error])", dumped, String(describing: error as any Error),
+        ] {
             #expect(!text.contains("secret"))
         }
         #expect("\(error)".contains("23505"))
@@ -135,7 +146,9 @@ struct MigrationPlanTests {
         let checksums = Dictionary(migrations.map { ($0.version, "sum of " + $0.sql) }) { first, _ in first }
         let names = [1: "one", 2: "two", 3: "three"]
         let recorded = Dictionary(
-            uniqueKeysWithValues: applied.map { ($0, MigrationPlan.Applied(name: names[$0] ?? "unknown", checksum: $1)) })
+            uniqueKeysWithValues: applied.map {
+                ($0, MigrationPlan.Applied(name: names[$0] ?? "unknown", checksum: $1))
+            })
         return try MigrationPlan(migrations, applied: recorded, checksums: checksums).pending.map(\.version)
     }
 
@@ -153,18 +166,23 @@ struct MigrationPlanTests {
     @Test("a changed, late or duplicate migration is an error that names it")
     func refusals() throws {
         #expect(
-            try #require(throws: PostgresError.self) { try plan([one, two], applied: [1: "other"]) }.reason?.contains("1 (one) was changed") == true)
+            try #require(throws: PostgresError.self) { try plan([one, two], applied: [1: "other"]) }.reason?
+                .contains("1 (one) was changed") == true)
         #expect(
-            try #require(throws: PostgresError.self) { try plan([one, two], applied: [2: "sum of b"]) }.reason?.contains("1 (one) comes too late")
+            try #require(throws: PostgresError.self) { try plan([one, two], applied: [2: "sum of b"]) }.reason?
+                .contains("1 (one) comes too late")
                 == true)
-        #expect(try #require(throws: PostgresError.self) { try plan([one, one]) }.reason?.contains("same version") == true)
+        #expect(
+            try #require(throws: PostgresError.self) { try plan([one, one]) }.reason?.contains("same version") == true)
         #expect(throws: PostgresError.self) { try plan([Migration(version: 0, name: "zero", sql: "")]) }
     }
 
     @Test("a database whose migrations have other names is refused")
     func otherMigrations() throws {
         let baseline = Migration(version: 1, name: "baseline", sql: "a")
-        let error = try #require(throws: PostgresError.self) { try plan([baseline, two], applied: [1: "sum of a", 2: "sum of b"]) }
+        let error = try #require(throws: PostgresError.self) {
+            try plan([baseline, two], applied: [1: "sum of a", 2: "sum of b"])
+        }
         #expect(error.code == .otherSchema)
         #expect(error.reason == "migration 1 (baseline) is one in this database")
     }

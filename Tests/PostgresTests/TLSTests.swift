@@ -9,7 +9,9 @@ import Testing
 
 @Suite("TLS", .timeLimit(.minutes(3)))
 struct TLSTests {
-    @Test("many concurrent and long statements run over TLS; a certificate of an unknown issuer or another name is refused")
+    @Test(
+        "many concurrent and long statements run over TLS; a certificate of an unknown issuer or another name is refused"
+    )
     func all() async throws {
         let files = try TestIdentity(names: ["localhost"]).files()
         // PostgreSQL requires that only its own user can read the key.
@@ -23,7 +25,8 @@ struct TLSTests {
         }
         let configuration = try await TestDatabase.configuration(url: url("localhost", files.certificate))
         try await Migrator(configuration: configuration).execute(script: GroupingTests.table)
-        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { pool async throws in
+        try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) {
+            pool async throws in
             #expect(try await pool.value("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"))
             try await withThrowingTaskGroup { tasks in
                 for index in 0..<500 {
@@ -38,7 +41,8 @@ struct TLSTests {
         let stranger = try TestIdentity(names: ["localhost"]).files().certificate
         for refused in [url("localhost", stranger), url("127.0.0.1", files.certificate)] {
             let configuration = try await TestDatabase.configuration(url: refused)
-            try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { pool async throws in
+            try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger))
+            { pool async throws in
                 #expect(await pool.error("SELECT 1")?.code == .connectionUnavailable)
             }
         }

@@ -37,9 +37,12 @@ struct TypeTests {
             try await check(
                 .timestamp(PostgresTimestamp(microseconds: 1_700_000_000_123_456)), "timestamptz",
                 PostgresTimestamp(microseconds: 1_700_000_000_123_456))
-            try await check(.timestamp(PostgresTimestamp(microseconds: -1)), "timestamptz", PostgresTimestamp(microseconds: -1))
-            try await check(.timestamp(PostgresTimestamp(microseconds: .max)), "timestamptz", PostgresTimestamp(microseconds: .max))
-            try await check(.timestamp(PostgresTimestamp(microseconds: .min)), "timestamptz", PostgresTimestamp(microseconds: .min))
+            try await check(
+                .timestamp(PostgresTimestamp(microseconds: -1)), "timestamptz", PostgresTimestamp(microseconds: -1))
+            try await check(
+                .timestamp(PostgresTimestamp(microseconds: .max)), "timestamptz", PostgresTimestamp(microseconds: .max))
+            try await check(
+                .timestamp(PostgresTimestamp(microseconds: .min)), "timestamptz", PostgresTimestamp(microseconds: .min))
             try await check(.jsonb(#"{"a": [1, "ü"]}"#), "jsonb", #"{"a": [1, "ü"]}"#)
             try await check(.jsonb("1"), "json", "1")
             try await check(.textArray([]), "text[]", [String]())
@@ -58,11 +61,15 @@ struct TypeTests {
     func serverSide() async throws {
         try await withPool { pool async throws in
             #expect(
-                try await pool.value("SELECT $1::timestamptz::text", [.timestamp(PostgresTimestamp(microseconds: 0))]) == "1970-01-01 00:00:00+00")
-            #expect(try await pool.value("SELECT $1::timestamptz::text", [.timestamp(PostgresTimestamp(microseconds: .max))]) == "infinity")
+                try await pool.value("SELECT $1::timestamptz::text", [.timestamp(PostgresTimestamp(microseconds: 0))])
+                    == "1970-01-01 00:00:00+00")
+            #expect(
+                try await pool.value(
+                    "SELECT $1::timestamptz::text", [.timestamp(PostgresTimestamp(microseconds: .max))]) == "infinity")
             #expect(try await pool.value("SELECT cardinality($1::text[])", [.textArray(["a", nil])]) == Int32(2))
             #expect(
-                try await pool.value("SELECT ($1::uuid[])[1]::text", [.uuidArray([UUID(uuid: UUID_NULL)])]) == "00000000-0000-0000-0000-000000000000")
+                try await pool.value("SELECT ($1::uuid[])[1]::text", [.uuidArray([UUID(uuid: UUID_NULL)])])
+                    == "00000000-0000-0000-0000-000000000000")
             #expect(try await pool.value("SELECT 1.5::float8", as: Double.self) == 1.5)
             #expect(try await pool.value("SELECT 1.5::float4", as: Double.self) == 1.5)
             #expect(try await pool.value("SELECT length($1::bytea)", [.bytes([0, 0, 0])]) == Int32(3))
@@ -112,7 +119,8 @@ struct TypeTests {
     func wrongTypes() async throws {
         try await withPool { pool async throws in
             let rows = try await pool.sql(
-                "SELECT 'x'::text AS a, 1::int8 AS b, ARRAY[[1,2],[3,4]]::int8[] AS c, ARRAY['a',NULL] AS d, 1::numeric AS e")
+                "SELECT 'x'::text AS a, 1::int8 AS b, ARRAY[[1,2],[3,4]]::int8[] AS c, ARRAY['a',NULL] AS d, 1::numeric AS e"
+            )
             let row = try #require(rows.first)
             #expect(throws: PostgresError.self) { try row.get("a", as: Int64.self) }
             #expect(throws: PostgresError.self) { try row.get("a", as: UUID.self) }

@@ -14,7 +14,8 @@ struct ClusterTests {
     private func giveAllSlots(to fixture: PresenceFixture) async throws {
         var configuration = try RedisConfiguration(url: fixture.server.url)
         configuration.isCluster = false
-        let client = RedisClient(configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
+        let client = RedisClient(
+            configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
         try await running([client]) {
             _ = try await client.command(["CLUSTER", "ADDSLOTSRANGE", "0", "16383"], key: nil, deadline: soon)
             var isComplete = false
@@ -31,7 +32,8 @@ struct ClusterTests {
         try await PresenceFixture.run(arguments: arguments) { fixture in
             try await giveAllSlots(to: fixture)
             let redis = RedisClient(
-                configuration: try RedisConfiguration(url: fixture.server.url), eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
+                configuration: try RedisConfiguration(url: fixture.server.url),
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
             let typing = TypingStore(redis: redis, settings: .short, timeout: .seconds(5))
             let presence = PresenceStore(redis: redis, periods: .short, timeout: .seconds(5))
             try await running([redis]) {

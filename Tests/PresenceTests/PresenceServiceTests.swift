@@ -31,7 +31,8 @@ struct PresenceServiceTests {
         func renew(_ leases: [ProtoLease]) async throws(Failure) -> [ProtoLease] {
             var request = ProtoRenewPresenceRequest()
             request.leases = leases
-            return try await client.call(PresenceAPI.renewPresence, with: request, deadline: soon, trace: .random()).forgotten
+            return try await client.call(PresenceAPI.renewPresence, with: request, deadline: soon, trace: .random())
+                .forgotten
         }
         func release(_ leases: [ProtoLease]) async throws(Failure) {
             var request = ProtoReleasePresenceRequest()
@@ -43,13 +44,15 @@ struct PresenceServiceTests {
             request.appID = Data(app)
             request.userIds = users
             if let since { request.since = since.microseconds }
-            return try await client.call(PresenceAPI.getPresence, with: request, deadline: soon, trace: .random()).presences
+            return try await client.call(PresenceAPI.getPresence, with: request, deadline: soon, trace: .random())
+                .presences
                 .map { try PresencePublication($0) }
         }
     }
 
     private func withServices(
-        _ count: Int, _ periods: PresencePeriods = .short, _ body: @Sendable (PresenceFixture, Caller) async throws -> Void
+        _ count: Int, _ periods: PresencePeriods = .short,
+        _ body: @Sendable (PresenceFixture, Caller) async throws -> Void
     ) async throws {
         try await PresenceFixture.run { fixture in
             let services = try (0..<count).map { _ in try fixture.service(presence: periods) }
@@ -64,7 +67,8 @@ struct PresenceServiceTests {
     func exactlyOnce() async throws {
         try await withServices(2) { fixture, caller in
             let users = (0..<50).map { "u\($0)" }
-            try await fixture.listen(to: (users + ["last"]).map { Channels.presence(app: caller.app, user: UserID(trusted: $0)) })
+            try await fixture.listen(
+                to: (users + ["last"]).map { Channels.presence(app: caller.app, user: UserID(trusted: $0)) })
             for user in users { try await caller.set(user, 1, "available") }
             await fixture.log.wait(for: 100)
             try await caller.set("last", 1, "busy")
@@ -80,7 +84,8 @@ struct PresenceServiceTests {
         periods.sweepBatch = 1
         periods.sweepEvery = .seconds(2)
         try await withServices(1, periods) { fixture, caller in
-            let names = (0...).lazy.map { "u\($0)" }.filter { Channels.presenceShard(app: caller.app, user: UserID(trusted: $0)) == 7 }.prefix(80)
+            let names = (0...).lazy.map { "u\($0)" }
+                .filter { Channels.presenceShard(app: caller.app, user: UserID(trusted: $0)) == 7 }.prefix(80)
             try await fixture.listen(to: names.map { Channels.presence(app: caller.app, user: UserID(trusted: $0)) })
             for name in names { try await caller.set(name, 1, "available") }
             // With a sweep every two seconds, this would exceed the test's time limit.
@@ -96,7 +101,8 @@ struct PresenceServiceTests {
             try await caller.set("ana", UInt64.max, "away")
             try await caller.set("ben", 3, "auto")
             let forgotten = try await caller.renew([
-                caller.lease("ana", 1), caller.lease("ana", .max), caller.lease("ana", 2), caller.lease("ben", 3), caller.lease("eve", 4),
+                caller.lease("ana", 1), caller.lease("ana", .max), caller.lease("ana", 2), caller.lease("ben", 3),
+                caller.lease("eve", 4),
             ])
             #expect(Set(forgotten) == [caller.lease("ana", 2), caller.lease("eve", 4)])
             #expect(try await caller.renew([]) == [])
@@ -122,8 +128,10 @@ struct PresenceServiceTests {
             first.lease = lease
             first.status = "available"
             next.leases = [lease]
-            let set = try await caller.client.call(PresenceAPI.setPresence, with: first, deadline: soon, trace: .random())
-            let renewed = try await caller.client.call(PresenceAPI.renewPresence, with: next, deadline: soon, trace: .random())
+            let set = try await caller.client.call(
+                PresenceAPI.setPresence, with: first, deadline: soon, trace: .random())
+            let renewed = try await caller.client.call(
+                PresenceAPI.renewPresence, with: next, deadline: soon, trace: .random())
             #expect(set.renewAfterMs == 4000 && renewed.renewAfterMs == 4000)
         }
     }
@@ -138,7 +146,9 @@ struct PresenceServiceTests {
             #expect(all.map(\.presence.status) == [.offline, .invisible, .available])
             #expect(all[0].presence.lastSeenAt == nil && all[1].presence.lastSeenAt == nil)
             let seen = try #require(all[2].presence.lastSeenAt)
-            #expect(try await caller.get(["ana", "eve"], since: Timestamp(microseconds: seen.microseconds - 1)).map(\.user.rawValue) == ["ana"])
+            #expect(
+                try await caller.get(["ana", "eve"], since: Timestamp(microseconds: seen.microseconds - 1))
+                    .map(\.user.rawValue) == ["ana"])
             #expect(try await caller.get(["ana", "eve"], since: seen).isEmpty)
         }
     }

@@ -16,18 +16,24 @@ struct PresenceScriptTests {
 
         init(_ fixture: PresenceFixture, user: String = "ana", periods: PresencePeriods = .round) {
             self.fixture = fixture
-            store = PresenceStore(redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+            store = PresenceStore(
+                redis: fixture.redis, periods: periods, timeout: .seconds(5),
+                scripts: PresenceScripts(clock: .simulated))
             self.user = PresenceStore.User(app: .random(), id: UserID(trusted: user))
         }
 
-        func at(_ seconds: Int64) async throws { _ = try await fixture.command("SET", "clock", .integer(seconds * 1000)) }
+        func at(_ seconds: Int64) async throws {
+            _ = try await fixture.command("SET", "clock", .integer(seconds * 1000))
+        }
         func set(_ status: Presence.Status?, _ connection: UInt64) async throws {
             try await store.set(status, of: connection, for: user, deadline: soon)
         }
         func renew(_ connections: UInt64...) async throws -> [UInt64] {
             try await store.renew([(user, connections)], deadline: soon)[0].connections
         }
-        func release(_ connections: UInt64...) async throws { try await store.release([(user, connections)], deadline: soon) }
+        func release(_ connections: UInt64...) async throws {
+            try await store.release([(user, connections)], deadline: soon)
+        }
         /// Returns the status, and the times last seen and last changed, in seconds.
         func state() async throws -> (Presence.Status, Int64?, Int64?) {
             let found = try await store.find([user], deadline: soon)[0]
@@ -163,7 +169,9 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("with the defaults, a user is offline within 30 seconds of a closed connection, or of a dead gateway's last renewal")
+    @Test(
+        "with the defaults, a user is offline within 30 seconds of a closed connection, or of a dead gateway's last renewal"
+    )
     func within() async throws {
         let periods = PresencePeriods()
         #expect(periods.longestUntilOffline <= .seconds(29))
@@ -191,9 +199,11 @@ struct PresenceScriptTests {
             var periods = PresencePeriods.round
             periods.sweepBatch = 3
             let store = PresenceStore(
-                redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+                redis: fixture.redis, periods: periods, timeout: .seconds(5),
+                scripts: PresenceScripts(clock: .simulated))
             let app = AppID.random()
-            let users = (0...).lazy.map { PresenceStore.User(app: app, id: UserID(trusted: "u\($0)")) }.filter { $0.shard == 7 }.prefix(5)
+            let users = (0...).lazy.map { PresenceStore.User(app: app, id: UserID(trusted: "u\($0)")) }
+                .filter { $0.shard == 7 }.prefix(5)
             _ = try await fixture.command("SET", "clock", 1_000_000)
             for user in users { try await store.set(.available, of: 1, for: user, deadline: soon) }
             _ = try await fixture.command("SET", "clock", 1_060_000)
@@ -209,7 +219,8 @@ struct PresenceScriptTests {
             var periods = PresencePeriods.round
             periods.sweepBatch = 1
             let store = PresenceStore(
-                redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+                redis: fixture.redis, periods: periods, timeout: .seconds(5),
+                scripts: PresenceScripts(clock: .simulated))
             let app = AppID.random()
             func user(on shard: Int) throws -> PresenceStore.User {
                 let users = (0...).lazy.map { PresenceStore.User(app: app, id: UserID(trusted: "u\($0)")) }
@@ -235,7 +246,8 @@ struct PresenceScriptTests {
             var periods = PresencePeriods.round
             periods.sweepBatch = 3
             let store = PresenceStore(
-                redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+                redis: fixture.redis, periods: periods, timeout: .seconds(5),
+                scripts: PresenceScripts(clock: .simulated))
             let users = (0...).lazy.map { PresenceStore.User(app: .random(), id: UserID(trusted: "u\($0)")) }
             let user = try #require(users.first { $0.shard == 7 })
             _ = try await fixture.command("SET", "clock", 1_000_000)

@@ -30,7 +30,8 @@ struct SweepLoopTests {
     /// Runs a sweep loop whose pause exceeds a test's duration.
     private func run(_ found: Found, while body: () async throws -> Void) async throws {
         let loop = SweepLoop(
-            found, every: .seconds(3600), shortestPeriod: .seconds(3600), shards: 2, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            found, every: .seconds(3600), shortestPeriod: .seconds(3600), shards: 2,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let running = Task { try await loop.run() }
         try await body()
         running.cancel()
@@ -45,7 +46,10 @@ struct SweepLoopTests {
 
     @Test(
         "a pause follows any other outcome, and every failure",
-        arguments: [[.work(lateness: .zero), .nothing(next: nil)], [.failed, .nothing(next: nil)], [.failed, fullBatch], [fullBatch, .failed]])
+        arguments: [
+            [.work(lateness: .zero), .nothing(next: nil)], [.failed, .nothing(next: nil)], [.failed, fullBatch],
+            [fullBatch, .failed],
+        ])
     func pause(findings: [SweepFinding]) async throws {
         let found = Found(findings)
         try await run(found) {

@@ -14,7 +14,9 @@ struct TypingScriptTests {
     private static let settings: TypingSettings = TypingSettings()
 
     private func store(_ fixture: PresenceFixture) -> TypingStore {
-        TypingStore(redis: fixture.redis, settings: Self.settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
+        TypingStore(
+            redis: fixture.redis, settings: Self.settings, timeout: .seconds(5),
+            scripts: TypingScripts(clock: .simulated))
     }
 
     @Test("the scripts agree with the state machine", arguments: [1, 2, 3] as [UInt64])
@@ -39,7 +41,9 @@ struct TypingScriptTests {
                 _ = try await fixture.command("SET", "clock", .integer(Int64(now)))
                 if Int.random(in: 0..<3, using: &random) == 0 {
                     let due = models.indices.sorted {
-                        (models[$0].deadline ?? .max, "\(typists[$0])") < (models[$1].deadline ?? .max, "\(typists[$1])")
+                        (models[$0].deadline ?? .max, "\(typists[$0])") < (
+                            models[$1].deadline ?? .max, "\(typists[$1])"
+                        )
                     }
                     for index in due {
                         guard let action = models[index].sweep(at: now) else { continue }
@@ -62,7 +66,8 @@ struct TypingScriptTests {
             // The order is exact for one typist. Between typists of one sweep it follows the shards.
             for typist in typists {
                 func of(_ signals: [TypingSignal]) -> [TypingAction] {
-                    signals.filter { $0.user == typist.user && $0.conversationID == typist.conversationID }.map(\.action)
+                    signals.filter { $0.user == typist.user && $0.conversationID == typist.conversationID }
+                        .map(\.action)
                 }
                 #expect(of(fixture.log.signals) == of(expected), "seed \(seed)")
             }
@@ -147,7 +152,9 @@ struct TypingScriptTests {
             settings.pauseAfter = .seconds(60)
             settings.finishAfter = .seconds(40)
             settings.sweepEvery = .seconds(5)
-            let store = TypingStore(redis: fixture.redis, settings: settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
+            let store = TypingStore(
+                redis: fixture.redis, settings: settings, timeout: .seconds(5),
+                scripts: TypingScripts(clock: .simulated))
             let id = ConversationID.random()
             try await fixture.listen(to: [Channels.conversation(id)])
             _ = try await fixture.command("SET", "clock", 1_000_000)
@@ -157,7 +164,10 @@ struct TypingScriptTests {
             await fixture.log.wait(for: 2)
             // The validity exceeds the periods by an unannounced renewal and two sweep intervals.
             #expect(
-                fixture.log.goodFor == [.seconds(60 + 40) + .milliseconds(2500) + .seconds(10), .seconds(40) + .milliseconds(2500) + .seconds(10)])
+                fixture.log.goodFor == [
+                    .seconds(60 + 40) + .milliseconds(2500) + .seconds(10),
+                    .seconds(40) + .milliseconds(2500) + .seconds(10),
+                ])
         }
     }
 
@@ -166,7 +176,9 @@ struct TypingScriptTests {
         try await PresenceFixture.run { fixture in
             var settings = TypingSettings()
             settings.sweepBatch = 3
-            let store = TypingStore(redis: fixture.redis, settings: settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
+            let store = TypingStore(
+                redis: fixture.redis, settings: settings, timeout: .seconds(5),
+                scripts: TypingScripts(clock: .simulated))
             let id = ConversationID.random()
             try await fixture.listen(to: [Channels.conversation(id)])
             _ = try await fixture.command("SET", "clock", 1_000_000)

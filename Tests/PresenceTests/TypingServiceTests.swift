@@ -12,7 +12,9 @@ import Testing
 
 @Suite("Typing through the service", .timeLimit(.minutes(2)))
 struct TypingServiceTests {
-    private func sendTyping(_ client: RPCClient, _ id: ConversationID, _ user: String, _ action: String) async throws(Failure) {
+    private func sendTyping(
+        _ client: RPCClient, _ id: ConversationID, _ user: String, _ action: String
+    ) async throws(Failure) {
         var request = ProtoTypingRequest()
         request.conversationID = Data(id)
         request.userID = user
@@ -54,10 +56,14 @@ struct TypingServiceTests {
             var typing = TypingSettings.short
             (typing.pauseAfter, typing.repeatAfter) = (.seconds(100), .seconds(50))
             try await withServices(1, on: fixture, typing, listeningTo: [id]) { client in
-                for action in ["started", "started", "finished", "finished"] { try await sendTyping(client, id, "ana", action) }
+                for action in ["started", "started", "finished", "finished"] {
+                    try await sendTyping(client, id, "ana", action)
+                }
                 try await sendTyping(client, id, "ben", "paused")
                 await fixture.log.wait(for: 4)
-                let expected = [("ana", .started), ("ana", .finished), ("ben", .paused), ("ben", .finished)] as [(String, TypingAction)]
+                let expected =
+                    [("ana", .started), ("ana", .finished), ("ben", .paused), ("ben", .finished)]
+                    as [(String, TypingAction)]
                 #expect(fixture.log.signals == expected.map { signal(id, $0.0, $0.1) })
                 #expect(try await fixture.keys() == [])
             }
@@ -80,7 +86,8 @@ struct TypingServiceTests {
                 #expect(signals.count == 303)
                 for id in ids {
                     for user in 0..<5 {
-                        let actions = signals.filter { $0.conversationID == id && $0.user.rawValue == "u\(user)" }.map(\.action)
+                        let actions = signals.filter { $0.conversationID == id && $0.user.rawValue == "u\(user)" }
+                            .map(\.action)
                         #expect(actions == [.started, .paused, .finished])
                     }
                 }
@@ -138,9 +145,13 @@ struct TypingServiceTests {
     func refused() async throws {
         try await PresenceFixture.run { fixture in
             try await withServices(1, on: fixture, listeningTo: []) { client in
-                let action = await #expect(throws: Failure.self) { try await sendTyping(client, .random(), "ana", "begin") }
+                let action = await #expect(throws: Failure.self) {
+                    try await sendTyping(client, .random(), "ana", "begin")
+                }
                 #expect(action?.detail == .property("action"))
-                let user = await #expect(throws: Failure.self) { try await sendTyping(client, .random(), "a\nb", "started") }
+                let user = await #expect(throws: Failure.self) {
+                    try await sendTyping(client, .random(), "a\nb", "started")
+                }
                 #expect(user?.detail == .property("user_id"))
                 var request = ProtoTypingRequest()
                 request.userID = "ana"

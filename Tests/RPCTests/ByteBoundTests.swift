@@ -94,7 +94,8 @@ struct ByteBoundTests {
             _ = try await gate.handler(context, payload)
             return answer
         }
-        try await withPair(client: { $0.maxArrivingBytes = 20 << 20 }, handler: handler) { (client: RPCClient) async throws in
+        try await withPair(client: { $0.maxArrivingBytes = 20 << 20 }, handler: handler) {
+            (client: RPCClient) async throws in
             let calls = (0..<8)
                 .map { _ in
                     Task { () -> RPCError.Code? in
@@ -119,7 +120,8 @@ struct ByteBoundTests {
     @Test("answers on other connections count too, and a single answer above the limit is accepted")
     func answersOfAll() async throws {
         let answer = ByteBuffer(repeating: 0x61, count: 4 << 20)
-        try await withPair(client: { $0.maxArrivingBytes = 2 << 20 }, handler: { _, _ in answer }) { (client: RPCClient) async throws in
+        try await withPair(client: { $0.maxArrivingBytes = 2 << 20 }, handler: { _, _ in answer }) {
+            (client: RPCClient) async throws in
             // Simulate another connection with pending answers.
             client.arriving.add(1 << 20)
             #expect(await Self.outcome(client, ByteBuffer()) == .overloaded)

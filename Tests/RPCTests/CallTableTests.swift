@@ -19,7 +19,9 @@ final class CallTableTests {
     func answer() {
         begin(1)
         begin(2)
-        #expect(table.answered(2, with: ByteBuffer(string: "two")).outcome == .completed("call 2", .success(ByteBuffer(string: "two"))))
+        #expect(
+            table.answered(2, with: ByteBuffer(string: "two")).outcome
+                == .completed("call 2", .success(ByteBuffer(string: "two"))))
         #expect(table.answered(2, with: ByteBuffer(string: "two")).outcome == .none)
         #expect(table.count == 1)
     }
@@ -37,11 +39,17 @@ final class CallTableTests {
         begin(2)
         begin(3)
         #expect(table.partAnswered(1, with: ByteBuffer(string: "12345")).outcome == .none)
-        #expect(table.answered(1, with: ByteBuffer(string: "67890")).outcome == .completed("call 1", .success(ByteBuffer(string: "1234567890"))))
+        #expect(
+            table.answered(1, with: ByteBuffer(string: "67890")).outcome
+                == .completed("call 1", .success(ByteBuffer(string: "1234567890"))))
         #expect(table.partAnswered(2, with: ByteBuffer(string: "1234567890")).outcome == .none)
-        #expect(table.partAnswered(2, with: ByteBuffer(string: "1")).outcome == .completedAndCancelled("call 2", .failure(.answerTooLarge)))
+        #expect(
+            table.partAnswered(2, with: ByteBuffer(string: "1")).outcome
+                == .completedAndCancelled("call 2", .failure(.answerTooLarge)))
         #expect(table.partAnswered(2, with: ByteBuffer(string: "1")).outcome == .none)
-        #expect(table.answered(3, with: ByteBuffer(string: "12345678901")).outcome == .completed("call 3", .failure(.answerTooLarge)))
+        #expect(
+            table.answered(3, with: ByteBuffer(string: "12345678901")).outcome
+                == .completed("call 3", .failure(.answerTooLarge)))
         #expect(table.isEmpty)
     }
 
@@ -52,12 +60,18 @@ final class CallTableTests {
         var other = RPCCallTable<String>(maxAnswerBytes: 1000, arriving: arriving)
         let part = ByteBuffer(repeating: 0x61, count: 40)
         for id in 1...4 { begin(UInt64(id)) }
-        for id in 1...2 { #expect(other.started(UInt64(id), token: "other \(id)", deadline: start + .seconds(UInt64(id) == 1 ? 5 : 10)) == true) }
+        for id in 1...2 {
+            #expect(
+                other.started(UInt64(id), token: "other \(id)", deadline: start + .seconds(UInt64(id) == 1 ? 5 : 10))
+                    == true)
+        }
         // A single answer may exceed the limit.
         for _ in 0..<3 { #expect(table.partAnswered(1, with: part).outcome == .none) }
         #expect(table.partAnswered(2, with: part).outcome == .completedAndCancelled("call 2", .failure(.overloaded)))
         #expect(arriving.inUse == 120)
-        #expect(table.answered(1, with: part).outcome == .completed("call 1", .success(ByteBuffer(repeating: 0x61, count: 160))))
+        #expect(
+            table.answered(1, with: part).outcome
+                == .completed("call 1", .success(ByteBuffer(repeating: 0x61, count: 160))))
         #expect(arriving.inUse == 0)
         #expect(table.partAnswered(3, with: part).outcome == .none)
         #expect(other.partAnswered(1, with: part).outcome == .none)

@@ -23,7 +23,9 @@ struct CallTests {
         }) { (client: RPCClient) async throws in
             let deadline = ContinuousClock.now + .seconds(60)
             let method = RPCMethod(rawValue: 777)
-            #expect(try await client.call(method, with: ByteBuffer(string: "hello"), deadline: deadline, trace: trace) == ByteBuffer(string: "hello"))
+            #expect(
+                try await client.call(method, with: ByteBuffer(string: "hello"), deadline: deadline, trace: trace)
+                    == ByteBuffer(string: "hello"))
             let context = try #require(await contexts.next())
             #expect(context.method == method)
             #expect(context.trace == trace)
@@ -36,11 +38,13 @@ struct CallTests {
 
     @Test("ten thousand concurrent calls each get their own answer")
     func many() async throws {
-        try await withPair(server: { $0.maxCallsInFlight = 10_000 }, client: { $0.maxCallsInFlight = 10_000 }) { (client: RPCClient) async throws in
+        try await withPair(server: { $0.maxCallsInFlight = 10_000 }, client: { $0.maxCallsInFlight = 10_000 }) {
+            (client: RPCClient) async throws in
             let right = await withTaskGroup(of: Bool.self) { group in
                 for number in 0..<10_000 {
                     group.addTask {
-                        let payload = ByteBuffer(repeating: UInt8(truncatingIfNeeded: number), count: 100 + number % 300)
+                        let payload = ByteBuffer(
+                            repeating: UInt8(truncatingIfNeeded: number), count: 100 + number % 300)
                         return (try? await client.echo(payload)) == payload
                     }
                 }
@@ -77,9 +81,12 @@ struct CallTests {
             context.method == echoMethod ? payload : ByteBuffer(repeating: 1, count: 16 << 20)
         }) { (client: RPCClient) async throws in
             let long = Task { () async throws in
-                try await client.call(.init(rawValue: 2), with: ByteBuffer(), deadline: .now + .seconds(60), trace: .random())
+                try await client.call(
+                    .init(rawValue: 2), with: ByteBuffer(), deadline: .now + .seconds(60), trace: .random())
             }
-            for _ in 0..<20 { #expect(try await client.echo(ByteBuffer(string: "short")) == ByteBuffer(string: "short")) }
+            for _ in 0..<20 {
+                #expect(try await client.echo(ByteBuffer(string: "short")) == ByteBuffer(string: "short"))
+            }
             #expect(try await long.value.readableBytes == 16 << 20)
         }
     }
@@ -91,7 +98,9 @@ struct CallTests {
             handler: { _, payload in ByteBuffer(repeating: 1, count: payload.readableBytes * 1024) }
         ) { (client: RPCClient) async throws in
             for kilobytes in [2000, 700] {
-                await #expect(throws: RPCError.answerTooLarge) { try await client.echo(ByteBuffer(repeating: 0, count: kilobytes)) }
+                await #expect(throws: RPCError.answerTooLarge) {
+                    try await client.echo(ByteBuffer(repeating: 0, count: kilobytes))
+                }
             }
             #expect(try await client.echo(ByteBuffer(repeating: 0, count: 500)).readableBytes == 500 << 10)
             await #expect(throws: RPCError.tooLarge) { try await client.echo(ByteBuffer(repeating: 0, count: 4 << 20)) }
@@ -100,10 +109,15 @@ struct CallTests {
 
     @Test("an oversized answer is the service's failure, an oversized request the client's")
     func blame() async throws {
-        let tree = try ByteBuffer(protobuf: ProtoTreesResponse.with { $0.items = [.with { $0.tree.leaves = [.with { $0.value = "0123456789" }] }] })
-        try await withPair(server: { $0.maxAnswerBytes = tree.readableBytes - 1 }, handler: { _, _ in tree }) { (client: RPCClient) async throws in
+        let tree = try ByteBuffer(
+            protobuf: ProtoTreesResponse.with {
+                $0.items = [.with { $0.tree.leaves = [.with { $0.value = "0123456789" }] }]
+            })
+        try await withPair(server: { $0.maxAnswerBytes = tree.readableBytes - 1 }, handler: { _, _ in tree }) {
+            (client: RPCClient) async throws in
             let answer = await #expect(throws: Failure.self) {
-                try await client.call(MetadataAPI.trees, with: ProtoTreesRequest(), deadline: .now + .seconds(20), trace: .random())
+                try await client.call(
+                    MetadataAPI.trees, with: ProtoTreesRequest(), deadline: .now + .seconds(20), trace: .random())
             }
             #expect(answer?.code == .internalServerError)
             let large = ProtoTreesRequest.with { $0.appID = Data(repeating: 0, count: 4 << 20) }
@@ -137,7 +151,8 @@ struct CallTests {
             let expected: [RPCError] = [.application(payload), .unknownMethod, .cancelled, .internal]
             for (method, error) in zip([1, 2, 3, 4] as [UInt16], expected) {
                 await #expect(throws: error) {
-                    try await client.call(.init(rawValue: method), with: payload, deadline: .now + .seconds(60), trace: .random())
+                    try await client.call(
+                        .init(rawValue: method), with: payload, deadline: .now + .seconds(60), trace: .random())
                 }
             }
         }
@@ -221,7 +236,8 @@ struct CallTests {
     @Test("calls above the caller's limit fail at once, and completed calls free capacity")
     func clientOverload() async throws {
         let gate = Gate()
-        try await withPair(client: { $0.maxCallsInFlight = 3 }, handler: gate.handler) { (client: RPCClient) async throws in
+        try await withPair(client: { $0.maxCallsInFlight = 3 }, handler: gate.handler) {
+            (client: RPCClient) async throws in
             let held = (0..<3).map { _ in Task { await client.failure() } }
             for _ in held { await gate.arrived() }
             #expect(await client.failure() == .overloaded)
@@ -234,7 +250,8 @@ struct CallTests {
     @Test("calls above the callee's limit are refused, and completed calls free capacity")
     func serverOverload() async throws {
         let gate = Gate()
-        try await withPair(server: { $0.maxCallsInFlight = 3 }, handler: gate.handler) { (client: RPCClient) async throws in
+        try await withPair(server: { $0.maxCallsInFlight = 3 }, handler: gate.handler) {
+            (client: RPCClient) async throws in
             let held = (0..<3).map { _ in Task { await client.failure() } }
             for _ in held { await gate.arrived() }
             #expect(await client.failure() == .overloaded)

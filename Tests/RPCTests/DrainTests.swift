@@ -94,7 +94,9 @@ struct DrainTests {
         let call = Task { await client.subject.failure() }
         await gate.arrived()
         let drained = Task { await client.drain() }
-        try await eventually("new calls are refused") { await client.subject.failure(within: .milliseconds(100)) == .unavailable }
+        try await eventually("new calls are refused") {
+            await client.subject.failure(within: .milliseconds(100)) == .unavailable
+        }
         gate.open()
         #expect(await call.value == nil)
         await drained.value

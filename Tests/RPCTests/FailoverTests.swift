@@ -52,7 +52,9 @@ struct FailoverTests {
     func refusedAfterLoss() async throws {
         let gate = Gate()
         let (first, firstPort) = try await startServer(handler: gate.handler)
-        let (second, secondPort) = try await startServer(handler: { _, _ in throw RPCError.application(ByteBuffer(string: "no")) })
+        let (second, secondPort) = try await startServer(handler: { _, _ in
+            throw RPCError.application(ByteBuffer(string: "no"))
+        })
         let client = startClient([firstPort, secondPort])
         try await eventually("both are connected") { client.subject.connected == 2 }
         let calls = (0..<8).map { _ in Task { await client.subject.error(isIdempotent: true) } }
@@ -142,7 +144,9 @@ struct FailoverTests {
         var configuration = RPCClientConfiguration(target: .dns(host: "service.test", port: 1), clusterSecret: secret)
         configuration.resolveInterval = .milliseconds(10)
         let client = Running(
-            RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet) { _ in addresses.withLock { $0 } })
+            RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet) { _ in
+                addresses.withLock { $0 }
+            })
         let held = Task { await client.subject.failure() }
         await gate.arrived()
         let moved = try SocketAddress(ipAddress: "127.0.0.1", port: secondPort)
@@ -168,7 +172,9 @@ struct FailoverTests {
         let found = try await resolver.addresses(of: RPCEndpoint(host: "localhost", port: 99))
         #expect(found.contains { $0.ipAddress == "127.0.0.1" || $0.ipAddress == "::1" })
         #expect(found.allSatisfy { $0.port == 99 })
-        await #expect(throws: RPCResolver.Failure.self) { try await resolver.addresses(of: RPCEndpoint(host: "name.invalid", port: 1)) }
+        await #expect(throws: RPCResolver.Failure.self) {
+            try await resolver.addresses(of: RPCEndpoint(host: "name.invalid", port: 1))
+        }
         try await threads.shutdownGracefully()
     }
 
@@ -176,7 +182,8 @@ struct FailoverTests {
     func unresolvable() async throws {
         let client = Running(
             RPCClient(
-                configuration: .init(target: .dns(host: "name.invalid", port: 1), clusterSecret: secret), eventLoopGroup: loops, logger: quiet))
+                configuration: .init(target: .dns(host: "name.invalid", port: 1), clusterSecret: secret),
+                eventLoopGroup: loops, logger: quiet))
         #expect(await client.subject.failure() == .unavailable)
         await client.drain()
     }
@@ -200,7 +207,9 @@ struct FailoverTests {
         try await withStall { stalling, port in
             let client = startClient([port, secondPort]) { $0.pingInterval = .seconds(1) }
             try await eventually("both are connected") { client.subject.connected == 2 }
-            let connections = client.subject.balancer.withLock { balancer in (0..<2).compactMap { _ in balancer.pick(load: { _ in 0 })?.connection } }
+            let connections = client.subject.balancer.withLock { balancer in
+                (0..<2).compactMap { _ in balancer.pick(load: { _ in 0 })?.connection }
+            }
             let first = try #require(connections.first { $0.address.port == port })
             let other = try #require(connections.first { $0.address.port == secondPort })
             let release = stall(stalling)

@@ -14,9 +14,15 @@ struct FrameTests {
         .challenge(version: 1, nonce: nonce), .challenge(version: 1, nonce: nonce, service: "conversations"),
         .hello(version: 1, nonce: nonce, proof: proof), .welcome(proof: proof),
         .request(
-            id: .max, RPCRequestHead(method: .init(rawValue: .max), remainingMicroseconds: .max, trace: .init(high: 1, low: .max)), payload: payload),
-        .request(id: 1, RPCRequestHead(method: .init(rawValue: 0), remainingMicroseconds: 0, trace: .init(high: 0, low: 0)), payload: ByteBuffer()),
-        .answer(id: 2, payload: payload), .answerPart(id: 3, payload: payload), .error(id: 4, code: .application, payload: payload),
+            id: .max,
+            RPCRequestHead(
+                method: .init(rawValue: .max), remainingMicroseconds: .max, trace: .init(high: 1, low: .max)),
+            payload: payload),
+        .request(
+            id: 1, RPCRequestHead(method: .init(rawValue: 0), remainingMicroseconds: 0, trace: .init(high: 0, low: 0)),
+            payload: ByteBuffer()),
+        .answer(id: 2, payload: payload), .answerPart(id: 3, payload: payload),
+        .error(id: 4, code: .application, payload: payload),
         .error(id: 0, code: .unauthenticated, payload: ByteBuffer()), .cancel(id: 5), .goaway, .ping, .pong,
     ]
 
@@ -94,10 +100,12 @@ struct FrameTests {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             var reader = RPCFrameReader()
-            var bytes = (0..<Int.random(in: 0...80, using: &random)).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+            var bytes = (0..<Int.random(in: 0...80, using: &random))
+                .map { _ in UInt8.random(in: .min ... .max, using: &random) }
             // Make the length plausible in half of the cases, so that the bytes after it are parsed, too.
             if Bool.random(using: &random), bytes.count > 5 {
-                bytes.replaceSubrange(0..<5, with: [0, 0, 0, UInt8(bytes.count - 4), UInt8.random(in: 0...12, using: &random)])
+                bytes.replaceSubrange(
+                    0..<5, with: [0, 0, 0, UInt8(bytes.count - 4), UInt8.random(in: 0...12, using: &random)])
             }
             reader.append(ByteBuffer(bytes: bytes))
             while let frame = try? reader.next(limit: 1024) { #expect(FrameTests.bytes(frame).count <= bytes.count) }
@@ -109,7 +117,8 @@ struct FrameTests {
         let now = ContinuousClock.now
         #expect(RPCRequestHead.remaining(until: now - .seconds(1), from: now) == 0)
         #expect(RPCRequestHead.remaining(until: now + .milliseconds(5), from: now) == 5000)
-        #expect(RPCRequestHead.remaining(until: now + .seconds(1 << 40), from: now) == RPCRequestHead.maximumMicroseconds)
+        #expect(
+            RPCRequestHead.remaining(until: now + .seconds(1 << 40), from: now) == RPCRequestHead.maximumMicroseconds)
         let head = RPCRequestHead(method: echoMethod, remainingMicroseconds: .max, trace: .random())
         #expect(head.deadline(from: now) == now + .seconds(3600))
     }

@@ -53,7 +53,8 @@ func startServer(
     configuration.helloTimeout = .seconds(40)
     configuration.pingInterval = .seconds(20)
     change(&configuration)
-    let server = Running(RPCServer(configuration: configuration, eventLoopGroup: group, logger: quiet, handler: handler))
+    let server = Running(
+        RPCServer(configuration: configuration, eventLoopGroup: group, logger: quiet, handler: handler))
     return (server, try await server.subject.boundPort)
 }
 
@@ -68,7 +69,8 @@ func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Voi
 }
 
 func withPair(
-    server: (inout RPCServerConfiguration) -> Void = { _ in }, client: (inout RPCClientConfiguration) -> Void = { _ in },
+    server: (inout RPCServerConfiguration) -> Void = { _ in },
+    client: (inout RPCClientConfiguration) -> Void = { _ in },
     handler: @escaping TestHandler = echo, _ body: (RPCClient) async throws -> Void
 ) async throws {
     let (running, port) = try await startServer(server, handler: handler)
@@ -81,7 +83,9 @@ func withPair(
 }
 
 extension RPCClient {
-    func echo(_ payload: ByteBuffer, within limit: Duration = .seconds(60), isIdempotent: Bool = false) async throws(RPCError) -> ByteBuffer {
+    func echo(
+        _ payload: ByteBuffer, within limit: Duration = .seconds(60), isIdempotent: Bool = false
+    ) async throws(RPCError) -> ByteBuffer {
         try await call(echoMethod, with: payload, deadline: .now + limit, trace: .random(), isIdempotent: isIdempotent)
     }
 
@@ -102,7 +106,9 @@ extension RPCClient {
     var connected: Int { balancer.withLock { $0.readyCount } }
 }
 
-func eventually(_ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool) async throws {
+func eventually(
+    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
+) async throws {
     let limit = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < limit {
         if await condition() { return }

@@ -38,20 +38,24 @@ struct LivenessTests {
     }
 
     private func server() throws -> Peer {
-        let core = RPCServerCore(configuration: RPCServerConfiguration(port: 0, clusterSecret: secret), logger: quiet, handler: echo)
+        let core = RPCServerCore(
+            configuration: RPCServerConfiguration(port: 0, clusterSecret: secret), logger: quiet, handler: echo)
         return try Peer { RPCServerHandler(core: core, connection: RPCServerConnection(channel: $0)) }
     }
 
     private func client(_ mailbox: Mailbox<RPCClientConnection.Item>) throws -> Peer {
         let configuration = RPCClientConfiguration(target: .fixed([]), clusterSecret: secret)
         return try Peer {
-            RPCClientHandler(configuration: configuration, mailbox: mailbox, eventLoop: $0.eventLoop, logger: quiet, onDraining: {})
+            RPCClientHandler(
+                configuration: configuration, mailbox: mailbox, eventLoop: $0.eventLoop, logger: quiet, onDraining: {})
         }
     }
 
     private func opened(_ peer: Peer) throws {
         var handshake = RPCClientHandshake(secret: RPCSecret(secret), nonce: .random())
-        guard case .send(let hello) = handshake.frameReceived(try #require(try peer.sent().first)) else { throw Unexpected() }
+        guard case .send(let hello) = handshake.frameReceived(try #require(try peer.sent().first)) else {
+            throw Unexpected()
+        }
         try peer.receive(hello)
         #expect(handshake.frameReceived(try #require(try peer.sent().first)) == .established)
     }
@@ -59,7 +63,9 @@ struct LivenessTests {
     private func openedClient(_ peer: Peer) throws {
         let handshake = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random())
         try peer.receive(handshake.challenge)
-        guard case .welcome(let welcome) = handshake.frameReceived(try #require(try peer.sent().first)) else { throw Unexpected() }
+        guard case .welcome(let welcome) = handshake.frameReceived(try #require(try peer.sent().first)) else {
+            throw Unexpected()
+        }
         try peer.receive(welcome)
     }
 
@@ -115,7 +121,8 @@ struct LivenessTests {
             for id in 1...3 as ClosedRange<UInt64> {
                 group.addTask {
                     await withRPCWaiter { waiter in
-                        let call = RPCOutgoingCall(method: echoMethod, payload: ByteBuffer(), deadline: .now + .seconds(600), trace: .random())
+                        let call = RPCOutgoingCall(
+                            method: echoMethod, payload: ByteBuffer(), deadline: .now + .seconds(600), trace: .random())
                         _ = mailbox.put(.call(id: id, call, waiter))
                     }
                 }

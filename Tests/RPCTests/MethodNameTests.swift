@@ -10,7 +10,8 @@ import Testing
 struct MethodNameTests {
     /// Returns the number of each declared method, parsed from the source, because Swift cannot list declarations.
     private static func declared() throws -> [String: UInt16] {
-        let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Endpoints.swift").standardized
+        let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Endpoints.swift")
+            .standardized
         let text = try String(contentsOf: file, encoding: .utf8)
         var methods: [String: UInt16] = [:]
         for api in text.split(separator: "public enum ").dropFirst() {

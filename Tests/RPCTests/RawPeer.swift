@@ -10,7 +10,9 @@ enum RawPeer {
     static func connect(port: Int, _ body: (inout RawPeer.Session) async throws -> Void) async throws {
         let channel = try await ClientBootstrap(group: loops)
             .connect(host: "127.0.0.1", port: port) { channel in
-                channel.eventLoop.makeCompletedFuture { try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel) }
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
             }
         try await channel.executeThenClose { inbound, outbound in
             var session = Session(inbound: inbound.makeAsyncIterator(), outbound: outbound)
@@ -52,7 +54,9 @@ enum RawPeer {
         /// Opens the connection as a client with this secret does.
         mutating func open(secret text: String = secret) async throws -> RPCFrame? {
             var handshake = RPCClientHandshake(secret: RPCSecret(text), nonce: .random())
-            guard let challenge = try await next(), case .send(let hello) = handshake.frameReceived(challenge) else { return nil }
+            guard let challenge = try await next(), case .send(let hello) = handshake.frameReceived(challenge) else {
+                return nil
+            }
             try await send(hello)
             return try await next()
         }

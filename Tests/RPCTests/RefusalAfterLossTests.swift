@@ -13,7 +13,10 @@ struct RefusalAfterLossTests {
     @Test("a refusal of a write after a loss leaves its outcome unknown")
     func write() async throws {
         // Some calls were at the first instance when it died. The others were refused by the second one at once.
-        #expect(try await codes(ConversationsAPI.sendMessage, refusal: .accessDenied) == [.serviceUnavailable, .accessDenied])
+        #expect(
+            try await codes(ConversationsAPI.sendMessage, refusal: .accessDenied) == [
+                .serviceUnavailable, .accessDenied,
+            ])
     }
 
     @Test("a refusal of a read after a loss is the answer")
@@ -30,7 +33,8 @@ struct RefusalAfterLossTests {
     func unknownMethod() async throws {
         try await withPair(handler: CallRouter(logger: quiet).handleCall) { (client: RPCClient) async throws in
             let failure = await #expect(throws: Failure.self) {
-                _ = try await client.call(ConversationsAPI.sendMessage, with: .init(), deadline: .now + .seconds(60), trace: .random())
+                _ = try await client.call(
+                    ConversationsAPI.sendMessage, with: .init(), deadline: .now + .seconds(60), trace: .random())
             }
             #expect(failure?.code == .serviceUnavailable)
         }
@@ -38,7 +42,9 @@ struct RefusalAfterLossTests {
 
     /// Returns the codes with which calls end when one of two instances dies with some of them pending, and the other
     /// instance refuses all.
-    private func codes<Request, Response>(_ endpoint: Endpoint<Request, Response>, refusal: Failure.Code) async throws -> Set<Failure.Code> {
+    private func codes<Request, Response>(
+        _ endpoint: Endpoint<Request, Response>, refusal: Failure.Code
+    ) async throws -> Set<Failure.Code> {
         let gate = Gate()
         let (first, firstPort) = try await startServer(handler: gate.handler)
         var router = CallRouter(logger: quiet)
@@ -50,7 +56,8 @@ struct RefusalAfterLossTests {
             .map { _ in
                 Task { () -> Failure.Code? in
                     do throws(Failure) {
-                        _ = try await client.subject.call(endpoint, with: Request(), deadline: .now + .seconds(60), trace: .random())
+                        _ = try await client.subject.call(
+                            endpoint, with: Request(), deadline: .now + .seconds(60), trace: .random())
                         return nil
                     } catch {
                         return error.code

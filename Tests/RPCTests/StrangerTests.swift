@@ -31,9 +31,12 @@ struct StrangerTests {
     func refusalsAreCounted() async throws {
         let metrics = TestMetrics()
         try await withMetricsFactory(metrics) {
-            try await withPair(client: { $0.clusterSecret = "not the cluster secret, although it is long" }) { (client: RPCClient) async throws in
+            try await withPair(client: { $0.clusterSecret = "not the cluster secret, although it is long" }) {
+                (client: RPCClient) async throws in
                 #expect(await client.failure() == .unauthenticated)
-                for name in ["strata_rpc_client_refused_connections_total", "strata_rpc_server_refused_connections_total"] {
+                for name in [
+                    "strata_rpc_client_refused_connections_total", "strata_rpc_server_refused_connections_total",
+                ] {
                     let counter = try #require(metrics.counters(label: name).first)
                     try await eventually("\(name) counts") { counter.totalValue >= 1 }
                 }
@@ -65,7 +68,8 @@ struct StrangerTests {
     func wrongProof() async throws {
         let (server, port) = try await startServer()
         try await RawPeer.connect(port: port) { (peer: inout RawPeer.Session) async throws in
-            #expect(try await peer.open(secret: "wrong") == .error(id: 0, code: .unauthenticated, payload: ByteBuffer()))
+            #expect(
+                try await peer.open(secret: "wrong") == .error(id: 0, code: .unauthenticated, payload: ByteBuffer()))
             #expect(try await peer.next() == nil)
         }
         await server.kill()
@@ -84,7 +88,8 @@ struct StrangerTests {
     @Test(
         "a peer that sends garbage or an oversized hello is closed, without affecting others",
         arguments: [
-            Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), [0, 0, 1, 0, 2], Array(repeating: 0xFF, count: 5000), Array(repeating: 0, count: 64),
+            Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), [0, 0, 1, 0, 2], Array(repeating: 0xFF, count: 5000),
+            Array(repeating: 0, count: 64),
         ] as [[UInt8]])
     func garbage(_ bytes: [UInt8]) async throws {
         let (server, port) = try await startServer()
@@ -102,7 +107,10 @@ struct StrangerTests {
 
     @Test(
         "a peer that violates the protocol after the handshake is closed, and its handlers are cancelled",
-        arguments: [.challenge(version: 1, nonce: .random()), .answer(id: 1, payload: ByteBuffer()), .request(id: 7, held, payload: ByteBuffer())]
+        arguments: [
+            .challenge(version: 1, nonce: .random()), .answer(id: 1, payload: ByteBuffer()),
+            .request(id: 7, held, payload: ByteBuffer()),
+        ]
             as [RPCFrame])
     func breaks(_ frame: RPCFrame) async throws {
         let events = Events<String>()
@@ -128,7 +136,9 @@ struct StrangerTests {
     func badServer(_ opens: Bool) async throws {
         let listener = try await ServerBootstrap(group: loops)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(BadServer(opens: opens)) }
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(BadServer(opens: opens))
+                }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         let client = startClient([listener.localAddress?.port ?? 0])
@@ -142,7 +152,9 @@ struct StrangerTests {
         let (server, port) = try await startServer({ $0.maxConnections = 1 })
         let client = startClient([port])
         #expect(await client.subject.failure() == nil)
-        try await RawPeer.connect(port: port) { (peer: inout RawPeer.Session) async throws in #expect(try await peer.next() == nil) }
+        try await RawPeer.connect(port: port) { (peer: inout RawPeer.Session) async throws in
+            #expect(try await peer.next() == nil)
+        }
         #expect(await client.subject.failure() == nil)
         await client.kill()
         await server.kill()

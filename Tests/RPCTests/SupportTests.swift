@@ -29,7 +29,9 @@ struct SupportTests {
         let trace = TraceID(high: 0x0123_4567_89AB_CDEF, low: 1)
         #expect(trace.description == "0123456789abcdef0000000000000001")
         #expect(TraceID(hex: "0123456789ABCDEF0000000000000001") == trace)
-        for wrong in ["", "0123", "+123456789abcdef0000000000000001", "0123456789abcdef000000000000000g", trace.description + "0"] {
+        for wrong in [
+            "", "0123", "+123456789abcdef0000000000000001", "0123456789abcdef000000000000000g", trace.description + "0",
+        ] {
             #expect(TraceID(hex: wrong) == nil)
         }
         #expect(TraceID.random() != TraceID.random())
@@ -38,7 +40,8 @@ struct SupportTests {
     @Test(
         "endpoints are parsed",
         arguments: [
-            ("name:80", RPCEndpoint(host: "name", port: 80)), ("[::1]:65535", RPCEndpoint(host: "::1", port: 65_535)), ("name", nil), (":80", nil),
+            ("name:80", RPCEndpoint(host: "name", port: 80)), ("[::1]:65535", RPCEndpoint(host: "::1", port: 65_535)),
+            ("name", nil), (":80", nil),
             ("name:0", nil), ("name:65536", nil), ("::1:80", nil), ("name:x", nil), ("", nil),
         ] as [(String, RPCEndpoint?)])
     func endpoint(_ text: String, _ expected: RPCEndpoint?) {

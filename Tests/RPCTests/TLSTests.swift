@@ -21,7 +21,10 @@ struct TLSTests {
     func encrypted() async throws {
         let (certificate, key) = try TLSTests.identity("service.test")
         try await withPair(
-            server: { $0.tls = .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key)) },
+            server: {
+                $0.tls = .makeServerConfiguration(
+                    certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
+            },
             client: {
                 $0.tls = .makeClientConfiguration()
                 $0.tls?.trustRoots = .certificates([certificate])
@@ -38,7 +41,10 @@ struct TLSTests {
         let (certificate, key) = try TLSTests.identity("service.test")
         let (stranger, _) = try TLSTests.identity("service.test")
         try await withPair(
-            server: { $0.tls = .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key)) },
+            server: {
+                $0.tls = .makeServerConfiguration(
+                    certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
+            },
             client: {
                 $0.tls = .makeClientConfiguration()
                 $0.tls?.trustRoots = .certificates([name == "service.test" ? stranger : certificate])
@@ -52,7 +58,8 @@ struct TLSTests {
         let (certificate, key) = try TLSTests.identity("service.test")
         try await withPair(
             server: {
-                $0.tls = .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
+                $0.tls = .makeServerConfiguration(
+                    certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
                 $0.helloTimeout = .milliseconds(100)
             }
         ) { (client: RPCClient) async throws in #expect(await client.failure() == .unavailable) }

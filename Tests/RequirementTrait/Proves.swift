@@ -22,7 +22,8 @@ public struct Proves: TestTrait, SuiteTrait {
     public static func isWellFormed(_ id: String) -> Bool {
         let halves = id.split(separator: "-", omittingEmptySubsequences: false)
         guard halves.count == 2, let number = Int(halves[1]) else { return false }
-        return !halves[0].isEmpty && halves[0].utf8.allSatisfy { (0x41...0x5a).contains($0) } && number > 0 && halves[1] == "\(number)"
+        return !halves[0].isEmpty && halves[0].utf8.allSatisfy { (0x41...0x5a).contains($0) } && number > 0
+            && halves[1] == "\(number)"
     }
 }
 

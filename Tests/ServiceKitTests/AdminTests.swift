@@ -21,10 +21,13 @@ struct AdminTests {
         var body: String
     }
 
-    private func withServer(_ health: Health, _ registry: PrometheusRegistry, _ body: (Int) async throws -> Void) async throws {
+    private func withServer(
+        _ health: Health, _ registry: PrometheusRegistry, _ body: (Int) async throws -> Void
+    ) async throws {
         let (ports, announce) = AsyncStream<Int>.makeStream()
         let server = AdminServer(
-            host: "127.0.0.1", port: 0, health: health, registry: registry, eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            host: "127.0.0.1", port: 0, health: health, registry: registry,
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, onListening: { announce.yield($0) })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try? await server.run() }
@@ -34,9 +37,12 @@ struct AdminTests {
     }
 
     private func get(_ port: Int, _ path: String) async throws -> Answer {
-        let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: "http://127.0.0.1:\(port)/\(path)"), timeout: .seconds(20))
+        let response = try await HTTPClient.shared.execute(
+            HTTPClientRequest(url: "http://127.0.0.1:\(port)/\(path)"), timeout: .seconds(20))
         let body = try await response.body.collect(upTo: 1 << 20)
-        return Answer(status: response.status.code, type: response.headers.first(name: "content-type"), body: String(buffer: body))
+        return Answer(
+            status: response.status.code, type: response.headers.first(name: "content-type"), body: String(buffer: body)
+        )
     }
 
     @Test("liveness checks nothing, readiness checks everything, and both answer in JSON")
@@ -48,7 +54,9 @@ struct AdminTests {
             let ready = try await get(port, "health/ready")
             #expect(ready.status == 200)
             #expect(ready.type == "application/json")
-            #expect(ready.body.hasPrefix(#"{"status":"ready","checks":[{"name":"postgres","status":"passing","milliseconds":"#))
+            #expect(
+                ready.body.hasPrefix(
+                    #"{"status":"ready","checks":[{"name":"postgres","status":"passing","milliseconds":"#))
             #expect(try await get(port, "other").status == 404)
         }
     }

@@ -31,7 +31,8 @@ struct BootstrapTests {
     }
 
     private static let good = [
-        "STRATA_CLUSTER_SECRET": String(repeating: "s", count: 32), "STRATA_ADMIN_PORT": "0", "STRATA_ADMIN_HOST": "127.0.0.1",
+        "STRATA_CLUSTER_SECRET": String(repeating: "s", count: 32), "STRATA_ADMIN_PORT": "0",
+        "STRATA_ADMIN_HOST": "127.0.0.1",
     ]
 
     @Test("a missing setting ends the process with 78 and one line")
@@ -41,7 +42,9 @@ struct BootstrapTests {
             await ServiceBootstrap.run(name: "gateway") { _ in [Idle()] }
         }
         let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-        #expect(lines.contains("gateway: missing setting STRATA_CLUSTER_SECRET: expected a secret of at least 32 characters\n"))
+        #expect(
+            lines.contains(
+                "gateway: missing setting STRATA_CLUSTER_SECRET: expected a secret of at least 32 characters\n"))
     }
 
     @Test("a wrong setting of the service itself ends the process with 78 and one line")
@@ -67,8 +70,13 @@ struct BootstrapTests {
             // Only an orderly return reaches this line.
             exit(42)
         }
-        let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n").filter { $0.hasPrefix("{") }
-        #expect(lines.contains { $0.contains(#""service":"gateway","instance":"one""#) && $0.contains(#""message":"service is stopping""#) })
+        let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n")
+            .filter { $0.hasPrefix("{") }
+        #expect(
+            lines.contains {
+                $0.contains(#""service":"gateway","instance":"one""#)
+                    && $0.contains(#""message":"service is stopping""#)
+            })
         #expect(lines.contains { $0.contains(#""message":"service stopped""#) })
         #expect(lines.contains { $0.contains("STRATA_MISTYPED") })
     }

@@ -49,7 +49,8 @@ private final class GreetingService: StrataService {
 
     init(settings: GreetingSettings, environment: ServiceEnvironment) throws {
         server = RPCServer(
-            [GreetingHandler(longestName: settings.longestName)], configuration: settings.rpc, eventLoopGroup: environment.eventLoopGroup,
+            [GreetingHandler(longestName: settings.longestName)], configuration: settings.rpc,
+            eventLoopGroup: environment.eventLoopGroup,
             logger: environment.logger)
     }
 
@@ -68,11 +69,13 @@ struct FifthServiceTests {
     @Test("a one-page service reads its settings, answers calls and refusals, is ready, and stops")
     func runs() async throws {
         let settings = Settings(environment: [
-            "STRATA_CLUSTER_SECRET": Self.secret, "STRATA_RPC_HOST": "127.0.0.1", "STRATA_RPC_PORT": "0", "STRATA_GREETING_LONGEST_NAME": "3",
+            "STRATA_CLUSTER_SECRET": Self.secret, "STRATA_RPC_HOST": "127.0.0.1", "STRATA_RPC_PORT": "0",
+            "STRATA_GREETING_LONGEST_NAME": "3",
         ])
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let environment = ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
-        let service = try GreetingService(settings: GreetingSettings(settings, common: CommonSettings(settings)), environment: environment)
+        let service = try GreetingService(
+            settings: GreetingSettings(settings, common: CommonSettings(settings)), environment: environment)
         let running = Task { try await service.run() }
         let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await service.rpcPort)
         let client = RPCClient(

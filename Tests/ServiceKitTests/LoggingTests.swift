@@ -13,7 +13,9 @@ struct LoggingTests {
 
         func logger(level: Logger.Level = .trace, provider: Logger.MetadataProvider? = nil) -> Logger {
             Logger(label: "test") { label in
-                JSONLogHandler(label: label, service: "gateway", instance: "host-1", level: level, metadataProvider: provider) { line in
+                JSONLogHandler(
+                    label: label, service: "gateway", instance: "host-1", level: level, metadataProvider: provider
+                ) { line in
                     self.bytes.withLock { $0 += line }
                 }
             }
@@ -46,7 +48,8 @@ struct LoggingTests {
 
     @Test("no text can end its string or line, or forge another line")
     func escaping() throws {
-        let nasty = "quote \" backslash \\ newline \n return \r tab \t bell \u{7} delete \u{7F} null \u{0} snow ☃ family 👨‍👩‍👧"
+        let nasty =
+            "quote \" backslash \\ newline \n return \r tab \t bell \u{7} delete \u{7F} null \u{0} snow ☃ family 👨‍👩‍👧"
         let lines = Lines()
         lines.logger().error("\(nasty)", metadata: ["\(nasty)": "\(nasty)"])
         #expect(lines.text.split(separator: "\n").count == 1)
@@ -92,9 +95,11 @@ struct LoggingTests {
     @Test(
         "timestamps are correct, also on leap days and before 1970",
         arguments: [
-            (0, 0, "1970-01-01T00:00:00.000Z"), (951_782_399, 999, "2000-02-28T23:59:59.999Z"), (951_782_400, 0, "2000-02-29T00:00:00.000Z"),
+            (0, 0, "1970-01-01T00:00:00.000Z"), (951_782_399, 999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400, 0, "2000-02-29T00:00:00.000Z"),
             (951_868_800, 5, "2000-03-01T00:00:00.005Z"), (4_107_542_399, 0, "2100-02-28T23:59:59.000Z"),
-            (4_107_542_400, 0, "2100-03-01T00:00:00.000Z"), (-1, 0, "1969-12-31T23:59:59.000Z"), (1_735_689_599, 50, "2024-12-31T23:59:59.050Z"),
+            (4_107_542_400, 0, "2100-03-01T00:00:00.000Z"), (-1, 0, "1969-12-31T23:59:59.000Z"),
+            (1_735_689_599, 50, "2024-12-31T23:59:59.050Z"),
         ])
     func times(_ seconds: Int, _ milliseconds: Int, _ text: String) {
         #expect(Timestamp.text(seconds: seconds, milliseconds: milliseconds) == text)

@@ -11,7 +11,8 @@ struct PrometheusTests {
 
     @Test("counters, gauges and meters are written sorted, with types and labels")
     func simple() {
-        Counter(label: "calls_total", dimensions: [("outcome", "ok"), ("method", "1")], factory: registry).increment(by: 3)
+        Counter(label: "calls_total", dimensions: [("outcome", "ok"), ("method", "1")], factory: registry)
+            .increment(by: 3)
         Counter(label: "calls", dimensions: [("method", "1"), ("outcome", "ok")], factory: registry).increment()
         Counter(label: "calls", dimensions: [], factory: registry).increment()
         FloatingPointCounter(label: "seconds_spent", factory: registry).increment(by: 0.5)
@@ -77,7 +78,8 @@ struct PrometheusTests {
     @Test("label names are converted to valid ones, and values are escaped")
     func labels() {
         #expect(PrometheusName.labels([("b.c", "x"), ("a", "q\" b\\ n\n ☃")]) == #"a="q\" b\\ n\n ☃",b_c="x""#)
-        #expect(PrometheusName.labels([("__name__", "x"), ("le", "1"), ("a:b", "2")]) == #"a_b="2",le_="1",x__name__="x""#)
+        #expect(
+            PrometheusName.labels([("__name__", "x"), ("le", "1"), ("a:b", "2")]) == #"a_b="2",le_="1",x__name__="x""#)
         #expect(PrometheusName.labels([("a", "1"), ("a", "2")]) == #"a="2""#)
     }
 
@@ -119,7 +121,10 @@ struct PrometheusTests {
 
     @Test("numbers are written in the Prometheus format")
     func numbers() {
-        #expect([1, -2.5, .infinity, -.infinity, .nan, 1e300].map(\.prometheus) == ["1", "-2.5", "+Inf", "-Inf", "NaN", "1e+300"])
+        #expect(
+            [1, -2.5, .infinity, -.infinity, .nan, 1e300].map(\.prometheus) == [
+                "1", "-2.5", "+Inf", "-Inf", "NaN", "1e+300",
+            ])
     }
 
     @Test("concurrent threads lose no counts")
@@ -149,10 +154,12 @@ struct PrometheusTests {
     func process() {
         let text = ProcessMetrics.text()
         for name in [
-            "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "process_threads",
+            "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds",
+            "process_threads",
             "process_start_time_seconds",
         ] {
-            let value = text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap { Double($0.dropFirst(name.count + 1)) }
+            let value = text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+                .flatMap { Double($0.dropFirst(name.count + 1)) }
             #expect((value ?? 0) > 0, "\(name)")
         }
     }

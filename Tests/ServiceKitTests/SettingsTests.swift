@@ -11,8 +11,10 @@ struct SettingsTests {
     @Test("values are parsed, and defaults replace absent or empty ones")
     func reading() throws {
         let settings = Settings(environment: [
-            "STRATA_TEXT": "hello", "STRATA_EMPTY": "", "STRATA_INT": "42", "STRATA_BOOL": "Yes", "STRATA_TIME": "250ms",
-            "STRATA_URLS": "https://a.example, http://b.example:8080/x", "STRATA_LIST": " a ,b,,", "STRATA_LEVEL": "DEBUG",
+            "STRATA_TEXT": "hello", "STRATA_EMPTY": "", "STRATA_INT": "42", "STRATA_BOOL": "Yes",
+            "STRATA_TIME": "250ms",
+            "STRATA_URLS": "https://a.example, http://b.example:8080/x", "STRATA_LIST": " a ,b,,",
+            "STRATA_LEVEL": "DEBUG",
         ])
         #expect(try settings.string("STRATA_TEXT") == "hello")
         #expect(try settings.string("STRATA_EMPTY", default: "other") == "other")
@@ -21,7 +23,8 @@ struct SettingsTests {
         #expect(try settings.int("STRATA_NONE", default: 7) == 7)
         #expect(try settings.bool("STRATA_BOOL") == true)
         #expect(try settings.duration("STRATA_TIME") == .milliseconds(250))
-        #expect(try settings.urls("STRATA_URLS").map(\.absoluteString) == ["https://a.example", "http://b.example:8080/x"])
+        #expect(
+            try settings.urls("STRATA_URLS").map(\.absoluteString) == ["https://a.example", "http://b.example:8080/x"])
         #expect(try settings.strings("STRATA_LIST") == ["a", "b"])
         #expect(try settings.logLevel("STRATA_LEVEL") == .debug)
     }
@@ -29,8 +32,10 @@ struct SettingsTests {
     @Test(
         "durations need a number and a unit",
         arguments: [
-            ("5us", .microseconds(5)), ("500ms", .milliseconds(500)), ("10s", .seconds(10)), ("2m", .seconds(120)), ("1h", .seconds(3600)),
-            ("30d", .seconds(2_592_000)), ("0s", .zero), ("10", nil), ("s", nil), ("-1s", nil), ("1.5s", nil), ("1 s", nil), ("", nil),
+            ("5us", .microseconds(5)), ("500ms", .milliseconds(500)), ("10s", .seconds(10)), ("2m", .seconds(120)),
+            ("1h", .seconds(3600)),
+            ("30d", .seconds(2_592_000)), ("0s", .zero), ("10", nil), ("s", nil), ("-1s", nil), ("1.5s", nil),
+            ("1 s", nil), ("", nil),
             ("99999999999999999999s", nil), ("9223372036854775807d", nil),
         ] as [(String, Duration?)])
     func durations(_ text: String, _ expected: Duration?) {
@@ -46,7 +51,8 @@ struct SettingsTests {
         try "hunter2 and more\n".write(toFile: path, atomically: true, encoding: .utf8)
         try "\n".write(toFile: empty, atomically: true, encoding: .utf8)
         let settings = Settings(environment: [
-            "STRATA_KEY_FILE": path, "STRATA_BOTH": "x", "STRATA_BOTH_FILE": path, "STRATA_NONE_FILE": path + "-none", "STRATA_LEVEL_FILE": empty,
+            "STRATA_KEY_FILE": path, "STRATA_BOTH": "x", "STRATA_BOTH_FILE": path, "STRATA_NONE_FILE": path + "-none",
+            "STRATA_LEVEL_FILE": empty,
         ])
         #expect(try settings.secret("STRATA_KEY", minimumLength: 16).value == "hunter2 and more")
         #expect(try settings.logLevel("STRATA_LEVEL", default: .info) == .info)
@@ -66,7 +72,8 @@ struct SettingsTests {
     @Test("an error names an invalid setting without its value")
     func invalid() {
         let settings = Settings(environment: [
-            "STRATA_PORT": "hunter2", "STRATA_HIGH": "70000", "STRATA_BOOL": "maybe", "STRATA_TIME": "10", "STRATA_URLS": "hunter2",
+            "STRATA_PORT": "hunter2", "STRATA_HIGH": "70000", "STRATA_BOOL": "maybe", "STRATA_TIME": "10",
+            "STRATA_URLS": "hunter2",
             "STRATA_LEVEL": "loud", "STRATA_TARGET": "name", "STRATA_KEY": "hunter2",
         ])
         let reads: [(String, () throws -> Void)] = [
@@ -99,10 +106,14 @@ struct SettingsTests {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("settings-\(UUID()).env")
         try Data("STRATA_A=file\nSTRATA_B=file\n".utf8).write(to: path)
         defer { try? FileManager.default.removeItem(at: path) }
-        let settings = try await Settings.load(environment: ["STRATA_CONFIG_FILE": path.path, "STRATA_A": "environment"])
+        let settings = try await Settings.load(environment: [
+            "STRATA_CONFIG_FILE": path.path, "STRATA_A": "environment",
+        ])
         #expect(try settings.string("STRATA_A") == "environment")
         #expect(try settings.string("STRATA_B") == "file")
-        await #expect(throws: SettingsError.self) { try await Settings.load(environment: ["STRATA_CONFIG_FILE": "/nonexistent/file"]) }
+        await #expect(throws: SettingsError.self) {
+            try await Settings.load(environment: ["STRATA_CONFIG_FILE": "/nonexistent/file"])
+        }
     }
 
     @Test("keys that were not read are reported")
@@ -127,14 +138,18 @@ struct SettingsTests {
         let own = Settings(environment: ["STRATA_OWN_SECRET": secret])
         #expect(try CommonSettings(own, secretKey: "STRATA_OWN_SECRET").serviceSecret.value == secret)
         #expect(own.unusedKeys == [])
-        let short = #expect(throws: SettingsError.self) { try CommonSettings(Settings(environment: ["STRATA_CLUSTER_SECRET": "short"])) }
-        #expect(short?.description == "invalid setting STRATA_CLUSTER_SECRET: expected a secret of at least 32 characters")
+        let short = #expect(throws: SettingsError.self) {
+            try CommonSettings(Settings(environment: ["STRATA_CLUSTER_SECRET": "short"]))
+        }
+        #expect(
+            short?.description == "invalid setting STRATA_CLUSTER_SECRET: expected a secret of at least 32 characters")
     }
 
     @Test("RPC configurations are made from the settings")
     func rpc() throws {
         var environment = [
-            "STRATA_CLUSTER_SECRET": String(repeating: "s", count: 32), "STRATA_RPC_PORT": "0", "STRATA_RPC_MAX_CALLS": "17",
+            "STRATA_CLUSTER_SECRET": String(repeating: "s", count: 32), "STRATA_RPC_PORT": "0",
+            "STRATA_RPC_MAX_CALLS": "17",
             "STRATA_METADATA": "metadata:7400", "STRATA_RPC_ANSWER_BYTES": "5000000",
         ]
         let settings = Settings(environment: environment)
@@ -149,13 +164,16 @@ struct SettingsTests {
         #expect(client.service == "metadata")
         #expect(client.maxArrivingBytes == 5_000_000)
         #expect(client.clusterSecret == server.clusterSecret)
-        let other = try settings.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(settings), secret: Secret("of its own"))
+        let other = try settings.rpcClient(
+            "STRATA_METADATA", name: "metadata", common: CommonSettings(settings), secret: Secret("of its own"))
         #expect(other.clusterSecret == "of its own")
         environment["STRATA_RPC_TLS_CERTIFICATE"] = "/nonexistent/file"
         environment["STRATA_RPC_TLS_CA"] = "/nonexistent/file"
         let wrong = Settings(environment: environment)
         #expect(throws: SettingsError.self) { try wrong.rpcServer(name: "metadata", CommonSettings(wrong)) }
-        #expect(throws: SettingsError.self) { try wrong.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(wrong)) }
+        #expect(throws: SettingsError.self) {
+            try wrong.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(wrong))
+        }
     }
 
     @Test("a secret is never printed")
@@ -163,7 +181,10 @@ struct SettingsTests {
         struct Holder { var key = Secret("hunter2") }
         var dumped = ""
         dump(Holder(), to: &dumped)
-        for text in ["\(Secret("hunter2"))", String(reflecting: Secret("hunter2")), "\(Holder())", dumped, "\(Optional(Secret("hunter2")) as Any)"] {
+        for text in [
+            "\(Secret("hunter2"))", String(reflecting: Secret("hunter2")), "\(Holder())", dumped,
+            "\(Optional(Secret("hunter2")) as Any)",
+        ] {
             #expect(!text.contains("hunter2"))
             #expect(text.contains("redacted"))
         }

@@ -16,7 +16,9 @@ struct RemoteSystem: TestSystem {
         urls = [url]
         self.databaseURL = databaseURL
         clients = try Dictionary(
-            uniqueKeysWithValues: ProtocolVersion.allCases.map { ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust)) })
+            uniqueKeysWithValues: ProtocolVersion.allCases.map {
+                ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust))
+            })
     }
 
     func client(_ gateway: Int, _ version: ProtocolVersion) -> ProtocolClient {

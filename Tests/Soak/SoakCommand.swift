@@ -18,7 +18,10 @@ package struct SoakCommand: AsyncParsableCommand {
 
     @Option(help: "Base URL of a gateway, or of what stands before them. (STRATA_URL)")
     var url: String?
-    @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)",
+            valueName: "file"))
     var ca: String?
     @Option(help: "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, STRATA_DATABASE_URL_FILE)")
     var database: String?
@@ -32,13 +35,19 @@ package struct SoakCommand: AsyncParsableCommand {
     var patience = 120
     @Flag(help: "Hostile users keep within the limits meanwhile, and do what harm they can.")
     var hostile = false
-    @Option(help: ArgumentHelp("Base URL of `soak receive`: webhooks are registered and judged, too. Needs --journal.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "Base URL of `soak receive`: webhooks are registered and judged, too. Needs --journal.", valueName: "url"))
     var receiver: String?
     @Option(
         help: ArgumentHelp(
-            "Directory for a record of connections, requests and packets, of at most 256 MB, and for deliveries.", valueName: "directory"))
+            "Directory for a record of connections, requests and packets, of at most 256 MB, and for deliveries.",
+            valueName: "directory"))
     var journal: String?
-    @Option(help: "What is written follows from it, ids as well: each run on a system needs another one. Random if it is left out.")
+    @Option(
+        help:
+            "What is written follows from it, ids as well: each run on a system needs another one. Random if it is left out."
+    )
     var seed: UInt64?
 
     package init() {}
@@ -53,9 +62,13 @@ package struct SoakCommand: AsyncParsableCommand {
     package func run() async throws {
         let settings = OperatorSettings()
         guard let url = try url ?? settings.value("STRATA_URL") else { throw ValidationError("--url is missing.") }
-        guard let database = try database ?? settings.value("STRATA_DATABASE_URL") else { throw ValidationError("--database is missing.") }
+        guard let database = try database ?? settings.value("STRATA_DATABASE_URL") else {
+            throw ValidationError("--database is missing.")
+        }
         var trust = ServerTrust.system
-        if let file = try ca ?? settings.value("STRATA_CA") { trust = .roots(pem: try String(contentsOfFile: file, encoding: .utf8)) }
+        if let file = try ca ?? settings.value("STRATA_CA") {
+            trust = .roots(pem: try String(contentsOfFile: file, encoding: .utf8))
+        }
         let system = try RemoteSystem(url: url, trust: trust, databaseURL: database)
         let violations = try await soak(system)
         await system.shutdown()
@@ -83,7 +96,9 @@ package struct SoakCommand: AsyncParsableCommand {
                     group.addTask { await users.run() }
                 }
                 if let receiver {
-                    group.addTask { load.recorder.add(faults: await AppHooks(app: load.app, receiver: receiver).watch()) }
+                    group.addTask {
+                        load.recorder.add(faults: await AppHooks(app: load.app, receiver: receiver).watch())
+                    }
                 }
                 await wait(signals)
                 group.cancelAll()
@@ -98,7 +113,8 @@ package struct SoakCommand: AsyncParsableCommand {
         say(
             "\(wrote.components.seconds) s; \(counts.acknowledged) acknowledged, \(counts.refused) refused, \(counts.unknown) unknown; \(lost([.lost])) lost, "
                 + "\(lost([.duplicated])) duplicated, \(lost([.reordered])) reordered, "
-                + "\(lost(Violation.Kind.allCases.filter { ![.lost, .duplicated, .reordered].contains($0) })) otherwise wrong")
+                + "\(lost(Violation.Kind.allCases.filter { ![.lost, .duplicated, .reordered].contains($0) })) otherwise wrong"
+        )
         return violations
     }
 
@@ -111,7 +127,9 @@ package struct SoakCommand: AsyncParsableCommand {
             try file.read()
             let violations = HookJudge.violations(of: file.deliveries, to: TestHook.all, in: history)
             guard violations.contains(where: { $0.kind == .lost }), .now < deadline else {
-                say("\(file.deliveries.count) deliveries to \(TestHook.all.count) webhooks, \(file.repetitions) of them repetitions")
+                say(
+                    "\(file.deliveries.count) deliveries to \(TestHook.all.count) webhooks, \(file.repetitions) of them repetitions"
+                )
                 return violations
             }
             try await Task.sleep(for: .seconds(1))

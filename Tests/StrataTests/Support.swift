@@ -8,7 +8,8 @@ import Testing
 /// Runs a test with its own directory, which servers that run as another user can enter.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
     let path = NSTemporaryDirectory() + "strata-unit-\(getpid())-\(UUID().uuidString.prefix(8))"
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o711])
+    try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o711])
     defer { try? FileManager.default.removeItem(atPath: path) }
     try await body(path)
 }

@@ -7,7 +7,8 @@ import Testing
 struct TourTests {
     @Test("README shows exactly the commands of scripts/tour.sh")
     func sameText() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let script = try String(contentsOf: root.appending(path: "scripts/tour.sh"), encoding: .utf8)
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let commands = try #require(script.firstRange(of: "# --- README ---\n")?.upperBound)

@@ -54,7 +54,8 @@ public struct PreviousRelease {
         self.role = role
     }
 
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
 
     /// Returns the names of statements that the sources declare and the list lacks. A name is recognized as a literal
     /// after the word `Statement`.
@@ -65,7 +66,9 @@ public struct PreviousRelease {
             let files = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil)
             while let file = files?.nextObject() as? URL {
                 guard file.pathExtension == "swift" else { continue }
-                for match in try String(contentsOf: file, encoding: .utf8).matches(of: /Statement\(\s*"([a-z_.]+)"/) { names.insert(String(match.1)) }
+                for match in try String(contentsOf: file, encoding: .utf8).matches(of: /Statement\(\s*"([a-z_.]+)"/) {
+                    names.insert(String(match.1))
+                }
             }
         }
         return names.subtracting(statements.map(\.name)).sorted()
@@ -130,7 +133,8 @@ public struct PreviousRelease {
         var differences: [String] = []
         if now.functionsChecksum != before.functionsChecksum, now.functionsRevision <= before.functionsRevision {
             differences.append(
-                "functions have changed since the previous release: Schema.functions needs a revision above \(before.functionsRevision)")
+                "functions have changed since the previous release: Schema.functions needs a revision above \(before.functionsRevision)"
+            )
         }
         for (version, checksum) in before.steps.sorted(by: { $0.key < $1.key }) where now.steps[version] != checksum {
             differences.append("step \(version) was edited after its release")
@@ -143,8 +147,13 @@ public struct PreviousRelease {
         let migrator = try await Self.migrated()
         var own = [Line(schema: Self.present)]
         if let role { own.append(Line(service: service, privileges: try await migrator.privileges(of: role))) }
-        for (statement, description) in zip(statements, try await migrator.describe(statements)).sorted(by: { $0.0.name < $1.0.name }) {
-            own.append(Line(service: service, statement: .init(name: statement.name, sql: statement.sql, description: description)))
+        for (statement, description) in zip(statements, try await migrator.describe(statements))
+            .sorted(by: { $0.0.name < $1.0.name })
+        {
+            own.append(
+                Line(
+                    service: service,
+                    statement: .init(name: statement.name, sql: statement.sql, description: description)))
         }
         // Test suites of several executables record concurrently, so the file is locked.
         let descriptor = open(file.path, O_RDWR | O_CREAT, 0o644)
@@ -161,7 +170,8 @@ public struct PreviousRelease {
 
     private static func lines(of file: URL) throws -> [Line] {
         guard FileManager.default.fileExists(atPath: file.path) else { return [] }
-        return try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Line.self, from: $0) }
+        return try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))
+            .map { try JSONDecoder().decode(Line.self, from: $0) }
     }
 
     private static func migrated() async throws -> Migrator {

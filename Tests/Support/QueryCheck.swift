@@ -43,7 +43,10 @@ public struct QueryCheck: Sendable {
             ]
             + (recorded.name == Query.statement.direct.name
                 ? []
-                : [Form(statement: recorded, parameters: query.parameters), Form(statement: idempotentRecorded, parameters: idempotent.parameters)])
+                : [
+                    Form(statement: recorded, parameters: query.parameters),
+                    Form(statement: idempotentRecorded, parameters: idempotent.parameters),
+                ])
         columns = [Query.Columns.self]
         // WriteResult reads these columns of a change with an idempotency key.
         unread = ["told_position", "told_user_position"]
@@ -74,7 +77,9 @@ public struct QueryCheck: Sendable {
             var read: [String] = []
             for columns in columns { read += try await migrator.check(columns, of: form.statement) }
             let rest = Set(described.columns.map(\.name)).subtracting(read).subtracting(unread)
-            if !rest.isEmpty { differences.append("\(form.statement.name) returns \(rest.sorted()), which \(columns) do not read") }
+            if !rest.isEmpty {
+                differences.append("\(form.statement.name) returns \(rest.sorted()), which \(columns) do not read")
+            }
         }
         return differences
     }
@@ -90,7 +95,9 @@ public struct QueryCheck: Sendable {
         let occurring = Set(form.statement.sql.matches(of: /\$(\d+)/).compactMap { Int($0.1) })
         return zip(given, wanted).enumerated()
             .filter { occurring.contains($0.offset + 1) && !$0.element.0.types.contains($0.element.1) }
-            .map { "\(form.statement.name) is given \($0.element.0) as $\($0.offset + 1), which is of type \($0.element.1)" }
+            .map {
+                "\(form.statement.name) is given \($0.element.0) as $\($0.offset + 1), which is of type \($0.element.1)"
+            }
     }
 }
 

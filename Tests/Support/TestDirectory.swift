@@ -40,7 +40,8 @@ public enum TestDirectory {
         removeStale(in: base)
         let path = "\(base)/\(prefix)\(getpid())"
         try? FileManager.default.removeItem(atPath: path)
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o711])
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o711])
         atexit { TestDirectory.removeAtExit() }
         return path
     }
@@ -48,7 +49,9 @@ public enum TestDirectory {
     private static func removeStale(in base: String) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []
         for name in names where name.hasPrefix(prefix) {
-            guard let pid = Int32(name.dropFirst(prefix.count)), Glibc.kill(pid, 0) != 0, errno == ESRCH else { continue }
+            guard let pid = Int32(name.dropFirst(prefix.count)), Glibc.kill(pid, 0) != 0, errno == ESRCH else {
+                continue
+            }
             try? FileManager.default.removeItem(atPath: "\(base)/\(name)")
         }
     }

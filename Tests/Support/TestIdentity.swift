@@ -19,10 +19,13 @@ public struct TestIdentity: Sendable {
     public init(names: [String], addresses: [[UInt8]] = []) throws {
         let privateKey = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let subject = try DistinguishedName { CommonName(names[0]) }
-        let alternatives = names.map { GeneralName.dnsName($0) } + addresses.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
+        let alternatives =
+            names.map { GeneralName.dnsName($0) } + addresses.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
         certificate = try Certificate(
-            version: .v3, serialNumber: .init(), publicKey: privateKey.publicKey, notValidBefore: Date(timeIntervalSinceNow: -3600),
-            notValidAfter: Date(timeIntervalSinceNow: 3600), issuer: subject, subject: subject, signatureAlgorithm: .ecdsaWithSHA256,
+            version: .v3, serialNumber: .init(), publicKey: privateKey.publicKey,
+            notValidBefore: Date(timeIntervalSinceNow: -3600),
+            notValidAfter: Date(timeIntervalSinceNow: 3600), issuer: subject, subject: subject,
+            signatureAlgorithm: .ecdsaWithSHA256,
             extensions: try Certificate.Extensions {
                 Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
                 SubjectAlternativeNames(alternatives)

@@ -63,12 +63,14 @@ public enum TestServers {
     ///   - directory: The directory of its files. nil: a new one.
     ///   - data: The data directory of a stopped server, which is copied. nil: an empty database.
     public static func privatePostgres(
-        isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil, data: String? = nil
+        isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil,
+        data: String? = nil
     ) async throws -> PrivatePostgres {
         let directory = try directory ?? TestDirectory.make("postgres")
         if let data {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            let exit = try await ChildProcess.run(Launch(try Programs.find("cp"), arguments: ["-a", data, directory + "/data"]))
+            let exit = try await ChildProcess.run(
+                Launch(try Programs.find("cp"), arguments: ["-a", data, directory + "/data"]))
             guard exit.isSuccess else { throw LocalServerError(.commandFailed, "cp: \(exit.output)") }
         }
         var options = PrivatePostgres.Options(directory: directory, password: nil)
@@ -86,7 +88,8 @@ public enum TestServers {
     ///   - port: The port. nil: any free port.
     ///   - arguments: Additional command-line arguments.
     public static func privateRedis(port: Int? = nil, arguments: [String] = []) async throws -> PrivateRedis {
-        try await PrivateRedis.start(PrivateRedis.Options(directory: try TestDirectory.make("redis"), port: port, arguments: arguments))
+        try await PrivateRedis.start(
+            PrivateRedis.Options(directory: try TestDirectory.make("redis"), port: port, arguments: arguments))
     }
 
     private static let sharedPostgres = SharedOnce { try await privatePostgres() }
@@ -96,6 +99,8 @@ public enum TestServers {
         let url = base.hasSuffix("/") ? base + "postgres" : base + "/postgres"
         let words = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", "CREATE DATABASE \(name)"]
         let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), arguments: words))
-        guard exit.isSuccess else { throw LocalServerError(.commandFailed, "CREATE DATABASE on STRATA_TEST_POSTGRES failed: \(exit.output)") }
+        guard exit.isSuccess else {
+            throw LocalServerError(.commandFailed, "CREATE DATABASE on STRATA_TEST_POSTGRES failed: \(exit.output)")
+        }
     }
 }

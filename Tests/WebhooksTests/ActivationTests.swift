@@ -29,7 +29,9 @@ struct ActivationTests {
     @Test("a hook with failed lanes becomes active after these were made due in batches; other hooks do not wait")
     func portions() async throws {
         try await HookDatabase.run { database in
-            let (many, none) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
+            let (many, none) = (
+                try await database.hook(status: "unverified"), try await database.hook(status: "unverified")
+            )
             try await database.addPendingEvents(many, lanes: 5, attempts: 3, dueIn: 3600)
             try await database.addPendingEvents(none, lanes: 1)
             // Lanes of an unverified hook are not made due.
@@ -48,7 +50,9 @@ struct ActivationTests {
             try await settle(database)
             #expect(try await status(many, database) == "active")
             #expect(try await database.claim([(many, 10)]).map { $0.failures } == [0, 0, 0, 0, 0])
-            #expect(try await database.number("SELECT count(*) FROM webhooks.lane WHERE hook_id = '\(many)' AND failed_since IS NOT NULL") == 0)
+            #expect(
+                try await database.number(
+                    "SELECT count(*) FROM webhooks.lane WHERE hook_id = '\(many)' AND failed_since IS NOT NULL") == 0)
             #expect(try await database.number("SELECT attempts FROM webhooks.lane WHERE hook_id = '\(other)'") == 3)
         }
     }
@@ -56,7 +60,9 @@ struct ActivationTests {
     @Test("a lane locked by another transaction delays its own hook only")
     func locked() async throws {
         try await HookDatabase.run { database in
-            let (held, free) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
+            let (held, free) = (
+                try await database.hook(status: "unverified"), try await database.hook(status: "unverified")
+            )
             for hook in [held, free] { try await database.addPendingEvents(hook, attempts: 1, dueIn: 3600) }
             try await database.during("SELECT FROM webhooks.lane WHERE hook_id = '\(held)' FOR UPDATE") {
                 // The query may pick any of the hooks.
@@ -90,10 +96,14 @@ struct ActivationTests {
     @Test("an unreadable hook does not stop the verification of others")
     func unreadable() async throws {
         try await HookDatabase.run { database in
-            let (broken, hook) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
-            try await database.sql("UPDATE webhooks.hook SET verified_at = NULL, verify_at = now() - interval '1 second'")
+            let (broken, hook) = (
+                try await database.hook(status: "unverified"), try await database.hook(status: "unverified")
+            )
+            try await database.sql(
+                "UPDATE webhooks.hook SET verified_at = NULL, verify_at = now() - interval '1 second'")
             try await database.sql("UPDATE webhooks.hook SET config = '{\"depth\": 1}' WHERE id = '\(broken)'")
-            let claimed = try await database.store.hooks(ClaimVerifications(limit: 8, lease: 60_000), deadline: HookDatabase.soon)
+            let claimed = try await database.store.hooks(
+                ClaimVerifications(limit: 8, lease: 60_000), deadline: HookDatabase.soon)
             #expect(claimed.map(\.webhook.id) == [hook])
         }
     }
@@ -107,7 +117,8 @@ struct ActivationTests {
             }
             func giveUp(_ hook: Hook) async throws -> [Hook] {
                 try await database.store.hooks(
-                    GiveUpHook(id: id, reason: "gone", verifiedAt: try #require(hook.verifiedAt)), deadline: HookDatabase.soon)
+                    GiveUpHook(id: id, reason: "gone", verifiedAt: try #require(hook.verifiedAt)),
+                    deadline: HookDatabase.soon)
             }
             let before = try await read()
             // The hook was deactivated and activated in the meantime.
@@ -115,9 +126,11 @@ struct ActivationTests {
             #expect(try await giveUp(before).isEmpty)
             #expect(try await status(id, database) == "active")
             let now = try await read()
-            _ = try await database.store.hooks(BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
+            _ = try await database.store.hooks(
+                BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
             #expect(try await giveUp(now).isEmpty)
-            _ = try await database.store.hooks(EndVerification(id: id, reason: nil, delay: 1000), deadline: HookDatabase.soon)
+            _ = try await database.store.hooks(
+                EndVerification(id: id, reason: nil, delay: 1000), deadline: HookDatabase.soon)
             #expect(try await giveUp(now).map(\.webhook.statusReason) == ["gone"])
             #expect(try await status(id, database) == "inactive")
             #expect(try await giveUp(now).isEmpty)
@@ -133,8 +146,10 @@ struct ActivationTests {
                 policy: AddressPolicy(allowed: []), timeout: .seconds(20), connectionsPerHost: 1, trustedRoots: [],
                 group: MultiThreadedEventLoopGroup.singleton, names: names)
             let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            let verifier = Verifier(store: database.store, sender: sender, settings: try database.settings(), logger: quiet)
-            let begun = try await database.store.hooks(BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
+            let verifier = Verifier(
+                store: database.store, sender: sender, settings: try database.settings(), logger: quiet)
+            let begun = try await database.store.hooks(
+                BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
             // The service shuts down.
             await names.shutDown()
             let verified = try await verifier.verify(try #require(begun.first))
@@ -152,8 +167,10 @@ struct ActivationTests {
             for attempts in [0, 2] {
                 let hook = try await database.hook(status: "inactive")
                 try await database.addPendingEvents(hook, attempts: attempts, dueIn: 3600)
-                _ = try await database.store.hooks(BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
-                let ended = try await database.store.hooks(EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
+                _ = try await database.store.hooks(
+                    BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
+                let ended = try await database.store.hooks(
+                    EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
                 let status: Webhook.Status = attempts == 0 ? .active : .unverified
                 #expect(ended.map(\.webhook.status) == [status])
                 #expect(try await reset(10, database) == (attempts == 0 ? 0 : 1))
@@ -164,15 +181,18 @@ struct ActivationTests {
     @Test(
         "a hook beside one that is being deleted or deactivated waits like the first hook",
         arguments: [
-            "DELETE FROM webhooks.hook WHERE id = '%'", "UPDATE webhooks.hook SET status = 'inactive', verified_at = NULL WHERE id = '%'",
+            "DELETE FROM webhooks.hook WHERE id = '%'",
+            "UPDATE webhooks.hook SET status = 'inactive', verified_at = NULL WHERE id = '%'",
         ])
     func ending(_ script: String) async throws {
         try await HookDatabase.run { database in
             let ending = try await database.hook()
             let hook = try await database.hook(status: "inactive")
-            _ = try await database.store.hooks(BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
+            _ = try await database.store.hooks(
+                BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
             let ended = try await database.during(script.replacing("%", with: "\(ending)")) {
-                try await database.store.hooks(EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
+                try await database.store.hooks(
+                    EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
             }
             #expect(ended.map(\.webhook.status) == [.unverified])
         }

@@ -15,15 +15,19 @@ import Testing
 @Suite("the delivery of lanes", .timeLimit(.minutes(3)))
 struct EngineTests {
     private func run(
-        _ database: HookDatabase, _ others: [String: String] = [:], names: NameLookup = NameLookup(), _ body: (WebhookReceiver) async throws -> Void
+        _ database: HookDatabase, _ others: [String: String] = [:], names: NameLookup = NameLookup(),
+        _ body: (WebhookReceiver) async throws -> Void
     ) async throws {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let settings = try database.settings(others)
         let sender = HTTPSender(
-            policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: 4, trustedRoots: [],
+            policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: 4,
+            trustedRoots: [],
             group: MultiThreadedEventLoopGroup.singleton, names: names)
         let log = DeliveryLog(store: database.store, logger: quiet)
-        let engine = DeliveryEngine(store: database.store, sender: sender, log: log, secrets: database.secrets, settings: settings, logger: quiet)
+        let engine = DeliveryEngine(
+            store: database.store, sender: sender, log: log, secrets: database.secrets, settings: settings,
+            logger: quiet)
         let receiver = try await WebhookReceiver.start()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await engine.run() }
@@ -39,9 +43,11 @@ struct EngineTests {
         _ database: HookDatabase, lanes: Int = 1, events: Int = 1, attempts: Int = 0
     ) async throws -> (hook: WebhookID, lanes: [UUID]) {
         let hook = try await database.hook(status: "inactive")
-        let pending = try await database.addPendingEvents(hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
+        let pending = try await database.addPendingEvents(
+            hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
         try await database.sql(
-            #"UPDATE webhooks.event SET kind = 'Receipt.created', facts = '{"actor": "ana", "status": 2, "from": 1, "to": 1}'"#)
+            #"UPDATE webhooks.event SET kind = 'Receipt.created', facts = '{"actor": "ana", "status": 2, "from": 1, "to": 1}'"#
+        )
         return (hook, pending)
     }
 
@@ -91,10 +97,12 @@ struct EngineTests {
                 _ = try await receiver.events(at: "/hook") { $0.count == 2 }
                 try await wait(for: 1, database)
                 try await wait(for: 1, lanes: "claim IS NULL AND attempts = 1 AND lane = '\(lanes[0])'", database)
-                #expect(try await database.number("SELECT count(*) FROM webhooks.outbox WHERE lane = '\(lanes[0])'") == 2)
+                #expect(
+                    try await database.number("SELECT count(*) FROM webhooks.outbox WHERE lane = '\(lanes[0])'") == 2)
                 var attempts: [WebhookDelivery] = []
                 while attempts.count < 3 {
-                    attempts = try await database.store.deliveries(of: hook, in: database.app, deadline: HookDatabase.soon)
+                    attempts = try await database.store.deliveries(
+                        of: hook, in: database.app, deadline: HookDatabase.soon)
                     try await Task.sleep(for: .milliseconds(10))
                 }
                 let failed = attempts.filter { !$0.isDelivered }
@@ -118,7 +126,10 @@ struct EngineTests {
                 UPDATE webhooks.event SET kind = 'Message.invented'
                 WHERE id = (SELECT event FROM webhooks.outbox WHERE lane = '\(lanes[0])' AND position = 1)
                 """)
-            let retries = ["STRATA_WEBHOOKS_RETRY_AFTER": "10ms", "STRATA_WEBHOOKS_RETRY_EVERY": "1m", "STRATA_WEBHOOKS_RETRY_FOR": "0s"]
+            let retries = [
+                "STRATA_WEBHOOKS_RETRY_AFTER": "10ms", "STRATA_WEBHOOKS_RETRY_EVERY": "1m",
+                "STRATA_WEBHOOKS_RETRY_FOR": "0s",
+            ]
             try await run(database, retries) { receiver in
                 try await activate(at: receiver.url("/hook"), database)
                 _ = try await receiver.events(at: "/hook") { $0.count == 1 }
@@ -137,9 +148,11 @@ struct EngineTests {
                 try await activate(at: receiver.url("/hook"), database)
                 _ = try await receiver.events(at: "/hook") { $0.count == 1 }
                 try await wait(for: 0, lanes: "hook_id = '\(hook)'", database)
-                #expect(try await database.number("SELECT count(*) FROM webhooks.outbox WHERE hook_id = '\(broken)'") == 1)
+                #expect(
+                    try await database.number("SELECT count(*) FROM webhooks.outbox WHERE hook_id = '\(broken)'") == 1)
 
-                let listed = try await database.store.hooks(ReadHooks(app: database.app, id: nil), deadline: HookDatabase.soon)
+                let listed = try await database.store.hooks(
+                    ReadHooks(app: database.app, id: nil), deadline: HookDatabase.soon)
                 #expect(listed.map(\.webhook.id) == [hook])
                 await #expect(throws: Failure.self) {
                     try await database.store.hook(ReadHooks(app: database.app, id: broken), deadline: HookDatabase.soon)
@@ -167,26 +180,34 @@ struct EngineTests {
         }
     }
 
-    @Test("events are signed with the registered secret; a hook with an undecryptable one stays active and delays no other")
+    @Test(
+        "events are signed with the registered secret; a hook with an undecryptable one stays active and delays no other"
+    )
     func signed() async throws {
         try await HookDatabase.run { database in
             let (good, _) = try await addPendingEvents(database)
             let (bad, _) = try await addPendingEvents(database)
-            let other = try HookSecrets(serviceSecret: "another secret of another service").seal(HookDatabase.secret, of: bad, in: database.app)
-            try await database.sql("UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(other))' WHERE id = '\(bad)'")
+            let other = try HookSecrets(serviceSecret: "another secret of another service")
+                .seal(HookDatabase.secret, of: bad, in: database.app)
+            try await database.sql(
+                "UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(other))' WHERE id = '\(bad)'")
             try await run(database) { receiver in
                 for (hook, path) in [(bad, "/bad"), (good, "/good")] {
                     try await database.sql(
-                        "UPDATE webhooks.hook SET status = 'active', target_url = '\(receiver.url(path))' WHERE id = '\(hook)'")
+                        "UPDATE webhooks.hook SET status = 'active', target_url = '\(receiver.url(path))' WHERE id = '\(hook)'"
+                    )
                 }
                 let told = try #require(try await receiver.events(at: "/good") { $0.count == 1 }.first)
                 let key = SymmetricKey(data: Data(HookDatabase.secret.utf8))
-                #expect(told.headers["layer-webhook-signature"] == EventRequest.signature(of: ByteBuffer(bytes: told.body), with: key))
+                #expect(
+                    told.headers["layer-webhook-signature"]
+                        == EventRequest.signature(of: ByteBuffer(bytes: told.body), with: key))
                 #expect(receiver.events(at: "/bad").isEmpty)
                 #expect(try await database.texts("SELECT status FROM webhooks.hook WHERE id = '\(bad)'") == ["active"])
                 // The pending event is sent once its secret can be read.
                 let sealed = try database.secrets.seal(HookDatabase.secret, of: bad, in: database.app)
-                try await database.sql("UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(sealed))' WHERE id = '\(bad)'")
+                try await database.sql(
+                    "UPDATE webhooks.hook SET secret = '\\x\(HookDatabase.hex(sealed))' WHERE id = '\(bad)'")
                 _ = try await receiver.events(at: "/bad") { $0.count == 1 }
                 try await wait(for: 0, database)
             }

@@ -29,7 +29,8 @@ struct HookDatabase: Sendable {
 
     static func run(_ body: @Sendable (HookDatabase) async throws -> Void) async throws {
         let url = try await TestServers.postgres()
-        _ = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
+        _ = try await Migrator(configuration: PostgresConfiguration(url: url))
+            .migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
         func pool(as role: String?, _ connections: Int) throws -> PostgresPool {
             var configuration = try PostgresConfiguration(url: url)
             if let role { configuration.role = role }
@@ -38,7 +39,8 @@ struct HookDatabase: Sendable {
             return PostgresPool(configuration: configuration, mode: .exclusive, logger: quiet)
         }
         let database = HookDatabase(
-            store: HookStore(pool: try pool(as: "strata_webhooks", 2), logger: quiet), url: url, admin: try pool(as: nil, 3),
+            store: HookStore(pool: try pool(as: "strata_webhooks", 2), logger: quiet), url: url,
+            admin: try pool(as: nil, 3),
             gate: try pool(as: nil, 1))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for pool in [database.store.pool, database.admin, database.gate] { group.addTask { try await pool.run() } }
@@ -62,10 +64,14 @@ struct HookDatabase: Sendable {
     func texts(_ text: String) async throws -> [String] { try await sql(text).map { try $0.get(0, as: String.self) } }
 
     /// Executes statements in one transaction.
-    func execute(_ script: String) async throws { try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: script) }
+    func execute(_ script: String) async throws {
+        try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: script)
+    }
 
     /// Runs `body` while a transaction has executed `script` and is still open. It executes `rest` before it ends.
-    func during<Value: Sendable>(_ script: String, then rest: String = "", _ body: @Sendable () async throws -> Value) async throws -> Value {
+    func during<Value: Sendable>(
+        _ script: String, then rest: String = "", _ body: @Sendable () async throws -> Value
+    ) async throws -> Value {
         _ = try await gate.query(Statement("test.close", sql: "SELECT pg_advisory_lock(1)"), deadline: Self.soon)
         async let transaction: Void = execute("\(script); SELECT pg_advisory_xact_lock(1); \(rest)")
         try await waiting(1)
@@ -78,7 +84,10 @@ struct HookDatabase: Sendable {
     /// Waits until `count` sessions wait for a lock.
     func waiting(_ count: Int64) async throws {
         let limit = Self.soon
-        while try await number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") < count {
+        while try await number(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+            < count
+        {
             guard .now < limit else { throw CancellationError() }
             try await Task.sleep(for: .milliseconds(5))
         }
@@ -102,7 +111,9 @@ struct HookDatabase: Sendable {
     static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
     /// Creates a hook that was verified a minute ago.
-    func hook(status: String = "active", kinds: [WebhookEventKind] = [.messageCreated], inactiveFor seconds: Int? = nil) async throws -> WebhookID {
+    func hook(
+        status: String = "active", kinds: [WebhookEventKind] = [.messageCreated], inactiveFor seconds: Int? = nil
+    ) async throws -> WebhookID {
         let id = WebhookID.random()
         let sealed = Self.hex(try secrets.seal(Self.secret, of: id, in: app))
         try await sql(
@@ -121,7 +132,9 @@ struct HookDatabase: Sendable {
     ///   - dueIn: The seconds until the lanes are due; negative: the time for which they have been due.
     /// - Returns: The lanes.
     @discardableResult
-    func addPendingEvents(_ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1) async throws -> [UUID] {
+    func addPendingEvents(
+        _ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1
+    ) async throws -> [UUID] {
         try await sql(
             """
             WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(lanes))), event AS (
@@ -142,10 +155,13 @@ struct HookDatabase: Sendable {
     }
 
     /// Claims lanes as an instance does, beginning with the first of these hooks.
-    func claim(_ limits: [(hook: WebhookID, lanes: Int)], total: Int = 100, events: Int = 32, bytes: Int = 1 << 20) async throws -> [ClaimedLane] {
+    func claim(
+        _ limits: [(hook: WebhookID, lanes: Int)], total: Int = 100, events: Int = 32, bytes: Int = 1 << 20
+    ) async throws -> [ClaimedLane] {
         let claimed = try await store.claim(
             ClaimLanes(
-                hooks: limits.map(\.hook.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(total), claim: UUID(), lease: 60_000),
+                hooks: limits.map(\.hook.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(total),
+                claim: UUID(), lease: 60_000),
             deadline: Self.soon)
         return try await store.read(claimed, of: app, events: Int64(events), bytes: Int64(bytes), deadline: Self.soon)
     }
@@ -153,9 +169,12 @@ struct HookDatabase: Sendable {
     /// Ends the work on a lane.
     /// - Returns: False if another transaction has locked the lane.
     @discardableResult
-    func finish(_ lane: ClaimedLane, upTo event: RecordedEvent? = nil, failures: Int = 0, pause: Duration? = nil) async throws -> Bool {
+    func finish(
+        _ lane: ClaimedLane, upTo event: RecordedEvent? = nil, failures: Int = 0, pause: Duration? = nil
+    ) async throws -> Bool {
         let result = LaneResult(
-            hook: lane.hook, lane: lane.lane, position: event?.position ?? 0, number: event?.number ?? 0, failures: failures, pause: pause)
+            hook: lane.hook, lane: lane.lane, position: event?.position ?? 0, number: event?.number ?? 0,
+            failures: failures, pause: pause)
         return try await store.finish([result], of: lane.claim, deadline: Self.soon).isEmpty
     }
 }

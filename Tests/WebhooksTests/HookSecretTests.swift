@@ -36,7 +36,9 @@ struct HookSecretTests {
             #expect(throws: HookSecrets.Unreadable.self) { try secrets.open(altered, of: id, in: app) }
         }
         for length in [0, 1, 12, 28, sealed.count - 1] {
-            #expect(throws: HookSecrets.Unreadable.self) { try secrets.open(Array(sealed.prefix(length)), of: id, in: app) }
+            #expect(throws: HookSecrets.Unreadable.self) {
+                try secrets.open(Array(sealed.prefix(length)), of: id, in: app)
+            }
         }
         let other = HookSecrets(serviceSecret: "another secret of the service, long enough")
         #expect(throws: HookSecrets.Unreadable.self) { try other.open(sealed, of: id, in: app) }
@@ -44,7 +46,8 @@ struct HookSecretTests {
 
     // MARK: Registration
 
-    private func register(_ secret: String, _ settings: [String: String] = [:], in database: HookDatabase) async throws {
+    private func register(_ secret: String, _ settings: [String: String] = [:], in database: HookDatabase) async throws
+    {
         let names = NameLookup()
         // With name lookup shut down, no receiver is called.
         await names.shutDown()
@@ -54,7 +57,8 @@ struct HookSecretTests {
             policy: AddressPolicy(allowed: []), timeout: .seconds(20), connectionsPerHost: 1, trustedRoots: [],
             group: MultiThreadedEventLoopGroup.singleton, names: names)
         let verifier = Verifier(store: database.store, sender: sender, settings: settings, logger: quiet)
-        let handler = WebhookHandler(store: database.store, verifier: verifier, secrets: database.secrets, settings: settings)
+        let handler = WebhookHandler(
+            store: database.store, verifier: verifier, secrets: database.secrets, settings: settings)
         let request = ProtoCreateWebhookRequest.with {
             $0.appID = Data(database.app)
             $0.id = Data(WebhookID.random())
@@ -76,14 +80,17 @@ struct HookSecretTests {
     func lengths() async throws {
         try await HookDatabase.run { database in
             for (secret, settings, isTaken) in [
-                ("fifteen bytes .", [:], false), ("sixteen bytes ..", [:], true), ("éééééééé", [:], true), ("ééééééé.", [:], false),
-                ("s", ["STRATA_WEBHOOKS_SECRET_MIN_BYTES": "1"], true), ("sixteen bytes ..", ["STRATA_WEBHOOKS_SECRET_MIN_BYTES": "17"], false),
+                ("fifteen bytes .", [:], false), ("sixteen bytes ..", [:], true), ("éééééééé", [:], true),
+                ("ééééééé.", [:], false),
+                ("s", ["STRATA_WEBHOOKS_SECRET_MIN_BYTES": "1"], true),
+                ("sixteen bytes ..", ["STRATA_WEBHOOKS_SECRET_MIN_BYTES": "17"], false),
             ] as [(String, [String: String], Bool)] {
                 do {
                     try await register(secret, settings, in: database)
                     #expect(isTaken, "\(secret)")
                 } catch let failure as Failure {
-                    #expect(!isTaken && failure.code == .invalidProperty && !failure.message.contains(secret), "\(failure)")
+                    #expect(
+                        !isTaken && failure.code == .invalidProperty && !failure.message.contains(secret), "\(failure)")
                     #expect(failure.message.contains("secret"))
                 }
             }
@@ -96,7 +103,9 @@ struct HookSecretTests {
             try await register("the secret of a hook", in: database)
             let row = try #require(try await database.texts("SELECT h::text FROM webhooks.hook h").first)
             #expect(!row.contains("the secret") && !row.contains(HookDatabase.hex(Array("the secret".utf8))))
-            let hook = try #require(try await database.store.hooks(ReadHooks(app: database.app, id: nil), deadline: HookDatabase.soon).first)
+            let hook = try #require(
+                try await database.store.hooks(ReadHooks(app: database.app, id: nil), deadline: HookDatabase.soon).first
+            )
             let key = try database.secrets.open(hook.sealedSecret, of: hook.webhook.id, in: hook.webhook.app)
             #expect(key == SymmetricKey(data: Data("the secret of a hook".utf8)))
         }

@@ -23,8 +23,13 @@ struct LaneTests {
             let some = try await database.claim([(one, 2), (two, 5)], total: 4, events: 3)
             #expect(some.map(\.hook).count { $0 == one } == 2)
             #expect(some.map(\.hook).count { $0 == two } == 2)
-            #expect(some.filter { $0.hook == one }.allSatisfy { $0.events.map(\.position) == [1, 2, 3] && $0.events.allSatisfy { $0.number == 0 } })
-            #expect(some.allSatisfy { lane in lane.events.allSatisfy { $0.subject == lane.lane && $0.kind == "Message.created" } })
+            #expect(
+                some.filter { $0.hook == one }
+                    .allSatisfy { $0.events.map(\.position) == [1, 2, 3] && $0.events.allSatisfy { $0.number == 0 } })
+            #expect(
+                some.allSatisfy { lane in
+                    lane.events.allSatisfy { $0.subject == lane.lane && $0.kind == "Message.created" }
+                })
             let rest = try await database.claim([(one, 5), (two, 5)], bytes: 801)
             #expect(rest.map(\.events.count).sorted() == [1, 3])
             #expect(Set((some + rest).map(\.lane)).count == 6)
@@ -46,16 +51,19 @@ struct LaneTests {
         }
     }
 
-    @Test("reading events and a writer that locks their lane do not block each other, and new events are delivered later")
+    @Test(
+        "reading events and a writer that locks their lane do not block each other, and new events are delivered later")
     func reading() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
             let lane = try await database.addPendingEvents(hook)[0]
             let claimed = try #require(try await database.claim([(hook, 1)]).first)
-            let write = "SELECT webhooks.emit('\(database.app)', '\(lane)', 2, 0, 'Message.created', gen_random_uuid(), now(), '{}')"
+            let write =
+                "SELECT webhooks.emit('\(database.app)', '\(lane)', 2, 0, 'Message.created', gen_random_uuid(), now(), '{}')"
             try await database.during(write) {
                 let rows = try await database.store.pool.query(
-                    ReadLanes(hooks: [hook.rawValue], lanes: [lane], events: 10, bytes: 1000), deadline: HookDatabase.soon)
+                    ReadLanes(hooks: [hook.rawValue], lanes: [lane], events: 10, bytes: 1000),
+                    deadline: HookDatabase.soon)
                 #expect(rows.count == 1)
                 // The lane cannot be ended meanwhile, because the writer relies on it.
                 #expect(try await !database.finish(claimed, upTo: claimed.events.last))
@@ -69,9 +77,11 @@ struct LaneTests {
     func statements() async throws {
         try await HookDatabase.run { database in
             // PostgreSQL refuses locks in a stable function.
-            let volatility = try await database.texts("SELECT provolatile::text FROM pg_proc WHERE oid = 'webhooks.read_lanes'::regproc")
+            let volatility = try await database.texts(
+                "SELECT provolatile::text FROM pg_proc WHERE oid = 'webhooks.read_lanes'::regproc")
             #expect(volatility == ["s"])
-            let reading = try await database.number("SELECT count(*) FROM pg_proc WHERE oid = 'webhooks.claim'::regproc AND prosrc LIKE '%outbox%'")
+            let reading = try await database.number(
+                "SELECT count(*) FROM pg_proc WHERE oid = 'webhooks.claim'::regproc AND prosrc LIKE '%outbox%'")
             #expect(reading == 0)
         }
     }
@@ -135,7 +145,8 @@ struct LaneTests {
             /// Claims the lane as if it had been ended an hour ago.
             func later() async throws -> ClaimedLane {
                 try await database.sql(
-                    "UPDATE webhooks.lane SET failed_since = failed_since - interval '1 hour', due_at = now() - interval '1 second'")
+                    "UPDATE webhooks.lane SET failed_since = failed_since - interval '1 hour', due_at = now() - interval '1 second'"
+                )
                 return try #require(try await database.claim([(hook, 1)]).first)
             }
             var lane = try await later()

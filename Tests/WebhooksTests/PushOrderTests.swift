@@ -13,14 +13,17 @@ struct PushOrderTests {
         "SELECT webhooks.push('\(app)', gen_random_uuid(), '{ana}', '{NULL}', '{\"text\": \"\(text)\"}')"
     }
 
-    @Test("a push that waits for another transaction is recorded after that one's push, so that no unsent push counts as delivered")
+    @Test(
+        "a push that waits for another transaction is recorded after that one's push, so that no unsent push counts as delivered"
+    )
     func waiting() async throws {
         try await HookDatabase.run { database in
             let hook = try await database.hook(kinds: [.push])
             try await database.execute(Self.push("first", in: database.app))
             // This transaction has locked the user's lane. It pushes only after the other one has begun.
             let late = try await database.during(
-                "SELECT FROM webhooks.lane WHERE hook_id = '\(hook)' FOR UPDATE", then: Self.push("second", in: database.app)
+                "SELECT FROM webhooks.lane WHERE hook_id = '\(hook)' FOR UPDATE",
+                then: Self.push("second", in: database.app)
             ) {
                 let push = Task { try await database.execute(Self.push("third", in: database.app)) }
                 try await database.waiting(2)

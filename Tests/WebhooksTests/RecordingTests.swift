@@ -69,7 +69,9 @@ struct RecordingTests {
             #expect(try await told(read) == readings)
             // The ranges are positions; the conversation's creation has the first one.
             #expect(
-                try await told(runs) == ["Receipt.created 2-2", "Receipt.created 3-5", "Receipt.created 7-8", "Receipt.created 10-10"])
+                try await told(runs) == [
+                    "Receipt.created 2-2", "Receipt.created 3-5", "Receipt.created 7-8", "Receipt.created 10-10",
+                ])
             #expect(try await told(none).isEmpty)
             let different = try await database.number(
                 """
@@ -111,7 +113,8 @@ struct RecordingTests {
                         AND p.pronamespace IN ('webhooks'::regnamespace, 'conversations'::regnamespace);
                 END $$
                 """)
-            let calls = try await database.texts("SELECT name || ' ' || calls FROM public.calls WHERE calls > 0 ORDER BY name")
+            let calls = try await database.texts(
+                "SELECT name || ' ' || calls FROM public.calls WHERE calls > 0 ORDER BY name")
             #expect(calls == ["lock_lanes 1"])
         }
     }
@@ -119,7 +122,9 @@ struct RecordingTests {
     @Test("an event is as large as its change, independent of message, tree and number of hooks")
     func sizes() async throws {
         try await HookDatabase.run { database in
-            for _ in 0..<3 { _ = try await database.hook(kinds: [.messageRead, .conversationUpdated, .partUpdated, .messageUpdated]) }
+            for _ in 0..<3 {
+                _ = try await database.hook(kinds: [.messageRead, .conversationUpdated, .partUpdated, .messageUpdated])
+            }
             try await database.execute(Self.scene(in: database.app))
             try await database.execute(
                 """
@@ -139,9 +144,13 @@ struct RecordingTests {
                 END $$
                 """)
             #expect(
-                try await database.texts("SELECT kind || ' ' || count(*) FROM webhooks.event GROUP BY kind ORDER BY kind")
+                try await database.texts(
+                    "SELECT kind || ' ' || count(*) FROM webhooks.event GROUP BY kind ORDER BY kind")
                     == ["Conversation.updated 1", "Message.updated 1", "MessagePart.updated 1", "message.read 9"])
-            #expect(try await database.number("SELECT max(octet_length(facts::text) + coalesce(octet_length(parts), 0)) FROM webhooks.event") < 400)
+            #expect(
+                try await database.number(
+                    "SELECT max(octet_length(facts::text) + coalesce(octet_length(parts), 0)) FROM webhooks.event")
+                    < 400)
             #expect(try await database.number("SELECT count(*) FROM webhooks.outbox") == 3 * 12)
         }
     }
@@ -172,7 +181,8 @@ struct RecordingTests {
     func objects() async throws {
         try await HookDatabase.run { database in
             let source = "SELECT prosrc FROM pg_proc WHERE oid = 'webhooks.message_object'::regproc"
-            let count = try await database.number("SELECT count(*) FROM (\(source)) f WHERE prosrc LIKE '%m.parts := NULL;%to_jsonb(m)%'")
+            let count = try await database.number(
+                "SELECT count(*) FROM (\(source)) f WHERE prosrc LIKE '%m.parts := NULL;%to_jsonb(m)%'")
             #expect(count == 1)
         }
     }
@@ -184,8 +194,10 @@ struct RecordingTests {
                 try await database.store.create(
                     CreateHook(
                         webhook: Webhook(
-                            id: id, app: database.app, version: .v3, targetURL: "https://example.org/", events: ["Message.created"], config: [:],
-                            status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0)), sealedSecret: [1],
+                            id: id, app: database.app, version: .v3, targetURL: "https://example.org/",
+                            events: ["Message.created"], config: [:],
+                            status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0)),
+                        sealedSecret: [1],
                         kinds: [.messageCreated],
                         config: "{}", limit: 1, lease: 60_000, token: nil), deadline: HookDatabase.soon)
             }

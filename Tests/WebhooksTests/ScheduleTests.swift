@@ -25,12 +25,15 @@ struct ScheduleTests {
     @Test("an operator can set other retry delays, and invalid ones are refused by name")
     func settings() throws {
         let settings = Settings(environment: [
-            "STRATA_WEBHOOKS_RETRY_AFTER": "1s, 2m", "STRATA_WEBHOOKS_RETRY_EVERY": "10m", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
+            "STRATA_WEBHOOKS_RETRY_AFTER": "1s, 2m", "STRATA_WEBHOOKS_RETRY_EVERY": "10m",
+            "STRATA_WEBHOOKS_RETRY_FOR": "1h",
         ])
         #expect(
             try RetrySchedule(settings)
                 == RetrySchedule(first: [.seconds(1), .seconds(120)], period: .seconds(600), patience: .seconds(3600)))
-        #expect(throws: SettingsError.self) { try RetrySchedule(Settings(environment: ["STRATA_WEBHOOKS_RETRY_AFTER": "1s,soon"])) }
+        #expect(throws: SettingsError.self) {
+            try RetrySchedule(Settings(environment: ["STRATA_WEBHOOKS_RETRY_AFTER": "1s,soon"]))
+        }
     }
 
     private let now = ContinuousClock.now
@@ -39,7 +42,8 @@ struct ScheduleTests {
     func room() {
         var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<3).map { _ in WebhookID.random() }
-        let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")].map { (id: $0.0, app: AppID(rawValue: $0.0.rawValue), host: $0.1) }
+        let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")]
+            .map { (id: $0.0, app: AppID(rawValue: $0.0.rawValue), host: $0.1) }
         #expect(room.limits(for: places, at: now).map { $0.lanes } == [2, 2, 2])
         #expect(room.rest == 4)
         #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
@@ -133,7 +137,8 @@ struct ScheduleTests {
         #expect({ room.reserve(375, for: greedy) }())
     }
 
-    @Test("a hook with an excessive backlog ends; an app's inactive hooks lose theirs first, then the largest hook ends")
+    @Test(
+        "a hook with an excessive backlog ends; an app's inactive hooks lose theirs first, then the largest hook ends")
     func waiting() {
         let limits = BacklogLimits(hook: 100, app: 250)
         let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
@@ -166,7 +171,9 @@ struct ScheduleTests {
         for _ in 1..<VerificationRoom.mostOfApp { #expect(room.begin(.random(), of: app, at: "a")) }
         #expect(!room.begin(.random(), of: app, at: "b"))
         let others = (0..<VerificationRoom.mostOfHost).map { _ in AppID(rawValue: UUID()) }
-        #expect(others.filter { room.begin(.random(), of: $0, at: "a") }.count == VerificationRoom.mostOfHost - VerificationRoom.mostOfApp)
+        #expect(
+            others.filter { room.begin(.random(), of: $0, at: "a") }.count == VerificationRoom.mostOfHost
+                - VerificationRoom.mostOfApp)
         #expect(room.begin(.random(), of: others[7], at: "b"))
         room.end(id, of: app, at: "a")
         #expect(room.begin(.random(), of: app, at: "b"))

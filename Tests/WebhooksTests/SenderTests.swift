@@ -22,12 +22,14 @@ struct SenderTests {
     private static let local = AddressPolicy(allowed: [AddressBlock("127.0.0.0/8")].compactMap { $0 })
 
     private func with(
-        _ policy: AddressPolicy = local, timeout: Duration = .seconds(20), trusted: [NIOSSLCertificate] = [], names: NameLookup = NameLookup(),
+        _ policy: AddressPolicy = local, timeout: Duration = .seconds(20), trusted: [NIOSSLCertificate] = [],
+        names: NameLookup = NameLookup(),
         receiver: WebhookReceiver,
         _ body: (HTTPSender) async throws -> Void
     ) async throws {
         let sender = HTTPSender(
-            policy: policy, timeout: timeout, connectionsPerHost: 4, trustedRoots: trusted, group: MultiThreadedEventLoopGroup.singleton,
+            policy: policy, timeout: timeout, connectionsPerHost: 4, trustedRoots: trusted,
+            group: MultiThreadedEventLoopGroup.singleton,
             names: names)
         do { try await body(sender) } catch {
             await sender.shutDown()
@@ -40,7 +42,8 @@ struct SenderTests {
 
     private func post(_ sender: HTTPSender, _ url: String) async throws -> HTTPSender.Answer {
         let target = try TargetURL(url, allowsHTTP: true)
-        return try await sender.send(.POST, target.text, to: target, of: Self.app, headers: [:], body: ByteBuffer(string: "{}"))
+        return try await sender.send(
+            .POST, target.text, to: target, of: Self.app, headers: [:], body: ByteBuffer(string: "{}"))
     }
 
     private func problem(_ sender: HTTPSender, _ url: String) async throws -> String? {
@@ -69,7 +72,9 @@ struct SenderTests {
             #expect(try await post(sender, receiver.url("/endless")).status == 200)
             #expect(try await post(sender, receiver.url("/unfinished")).status == 202)
             #expect(receiver.events(at: "/other").isEmpty)
-            #expect(try await problem(sender, receiver.url("/closes")) == "the receiver closed the connection before it answered")
+            #expect(
+                try await problem(sender, receiver.url("/closes"))
+                    == "the receiver closed the connection before it answered")
         }
     }
 
@@ -79,7 +84,8 @@ struct SenderTests {
         receiver.set(.hang, for: "/hangs")
         try await with(timeout: .milliseconds(200), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             let reason = try await problem(sender, receiver.url("/hangs"))
-            #expect(reason == "no answer came within 200 ms" || reason == "no answer came in time", "\(reason ?? "nil")")
+            #expect(
+                reason == "no answer came within 200 ms" || reason == "no answer came in time", "\(reason ?? "nil")")
         }
     }
 
@@ -93,7 +99,8 @@ struct SenderTests {
             isOver.wait()
             return []
         }
-        try await with(timeout: .milliseconds(200), names: names, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+        try await with(timeout: .milliseconds(200), names: names, receiver: receiver) {
+            (sender: HTTPSender) async throws -> Void in
             let reasons = try await withThrowingTaskGroup(of: String?.self) { group in
                 for _ in 0..<40 { group.addTask { try await self.problem(sender, "http://slow.invalid/") } }
                 return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
@@ -108,7 +115,8 @@ struct SenderTests {
     func shutDown() async throws {
         let receiver = try await WebhookReceiver.start()
         let sender = HTTPSender(
-            policy: Self.local, timeout: .seconds(20), connectionsPerHost: 4, trustedRoots: [], group: MultiThreadedEventLoopGroup.singleton)
+            policy: Self.local, timeout: .seconds(20), connectionsPerHost: 4, trustedRoots: [],
+            group: MultiThreadedEventLoopGroup.singleton)
         await sender.shutDown()
         #expect(try await problem(sender, receiver.url("/")) == Self.interrupted)
         #expect(receiver.events(at: "/").isEmpty)
@@ -136,7 +144,8 @@ struct SenderTests {
             if host.hasPrefix("slow") { isOver.wait() }
             return [address]
         }
-        let slow = (0..<NameLookup.mostOfApp).map { number in Task { await names.addresses(of: "slow\(number).test", for: Self.app) } }
+        let slow = (0..<NameLookup.mostOfApp)
+            .map { number in Task { await names.addresses(of: "slow\(number).test", for: Self.app) } }
         while asked.withLock({ $0 }) < NameLookup.mostOfApp { try await Task.sleep(for: .milliseconds(5)) }
         #expect(await names.addresses(of: "quick.test", for: Self.app) == .notAsked)
         #expect(await names.addresses(of: "127.0.0.1", for: Self.app) == .found([address]))
@@ -169,7 +178,8 @@ struct SenderTests {
     func addresses() async throws {
         let receiver = try await WebhookReceiver.start()
         let addresses = try ["127.0.0.2", "127.0.0.1"].map { try #require(IPAddress($0)) }
-        try await with(names: NameLookup { _ in addresses }, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+        try await with(names: NameLookup { _ in addresses }, receiver: receiver) {
+            (sender: HTTPSender) async throws -> Void in
             let url = receiver.url("/good", host: "two.test")
             #expect(try await problem(sender, url) == "the receiver could not be reached")
             #expect(try await post(sender, url).status == 200)
@@ -182,10 +192,13 @@ struct SenderTests {
         let gone = receiver.url("/")
         try await with(AddressPolicy(allowed: []), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             for host in ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "127.1"] {
-                #expect(try await problem(sender, receiver.url("/", host: host))?.contains("is not called") == true, "\(host)")
+                #expect(
+                    try await problem(sender, receiver.url("/", host: host))?.contains("is not called") == true,
+                    "\(host)")
             }
             #expect(receiver.events(at: "/").isEmpty)
-            #expect(try await problem(sender, "http://no-such-host.invalid/") == "the target's name could not be resolved")
+            #expect(
+                try await problem(sender, "http://no-such-host.invalid/") == "the target's name could not be resolved")
         }
         let other = try await WebhookReceiver.start()
         try await with(receiver: other) { (sender: HTTPSender) async throws -> Void in
@@ -231,7 +244,8 @@ struct SenderTests {
         for (identity, trusted, isGood) in [(own, own, true), (own, other, false), (other, other, false)] {
             let context = try NIOSSLContext(
                 configuration: .makeServerConfiguration(
-                    certificateChain: NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8)).map { .certificate($0) },
+                    certificateChain: NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8))
+                        .map { .certificate($0) },
                     privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.key.utf8), format: .pem))))
             let receiver = try await WebhookReceiver.start { channel in
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
@@ -239,7 +253,11 @@ struct SenderTests {
             let roots = try NIOSSLCertificate.fromPEMBytes(Array(trusted.certificate.utf8))
             try await with(trusted: roots, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
                 let reason = try await problem(sender, receiver.url("/", scheme: "https", host: "localhost"))
-                #expect(isGood ? reason == nil : reason == "the TLS connection could not be made: the certificate may be wrong", "\(reason ?? "nil")")
+                #expect(
+                    isGood
+                        ? reason == nil
+                        : reason == "the TLS connection could not be made: the certificate may be wrong",
+                    "\(reason ?? "nil")")
             }
         }
     }

@@ -43,8 +43,12 @@ struct SweepTests {
     @Test("a sweep deletes data of deleted hooks, events of hooks inactive for a week, and old attempts")
     func swept() async throws {
         try await HookDatabase.run { database in
-            let (active, young) = (try await database.hook(), try await database.hook(status: "inactive", inactiveFor: Self.week - 60))
-            let (old, gone) = (try await database.hook(status: "inactive", inactiveFor: Self.week + 60), WebhookID.random())
+            let (active, young) = (
+                try await database.hook(), try await database.hook(status: "inactive", inactiveFor: Self.week - 60)
+            )
+            let (old, gone) = (
+                try await database.hook(status: "inactive", inactiveFor: Self.week + 60), WebhookID.random()
+            )
             for hook in [active, young, old, gone] {
                 try await database.addPendingEvents(hook, lanes: 2, events: 5)
                 try await attempt(hook, days: [8, 8, 8, 8, 6], database)
@@ -78,7 +82,9 @@ struct SweepTests {
             #expect(try await rows(hook, database) == [1, 1, 0])
             try await database.execute("DELETE FROM webhooks.outbox; DELETE FROM webhooks.lane")
             for _ in 0..<2 { try await database.addPendingEvents(WebhookID.random()) }
-            #expect(try await database.during("SELECT webhooks.sweep(\(Self.week), 1, NULL)") { try await sweep(database) } == 0)
+            #expect(
+                try await database.during("SELECT webhooks.sweep(\(Self.week), 1, NULL)") { try await sweep(database) }
+                    == 0)
             #expect(try await sweep(database) == 3)
         }
     }
@@ -107,9 +113,12 @@ struct SweepTests {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
             let lanes = try await database.addPendingEvents(hook, lanes: 3)
-            let rows = try await database.texts("SELECT event::text FROM webhooks.outbox ORDER BY event").compactMap { Int64($0) }
+            let rows = try await database.texts("SELECT event::text FROM webhooks.outbox ORDER BY event")
+                .compactMap { Int64($0) }
             func count() async throws -> Int64 { try await database.number("SELECT count(*) FROM webhooks.event") }
-            func collect() async throws { _ = try await database.store.pool.query(CollectEvents(events: rows), deadline: HookDatabase.soon) }
+            func collect() async throws {
+                _ = try await database.store.pool.query(CollectEvents(events: rows), deadline: HookDatabase.soon)
+            }
             try await collect()
             #expect(try await count() == 3)
             try await database.sql("DELETE FROM webhooks.outbox WHERE lane <> '\(lanes[0])'")
@@ -138,9 +147,12 @@ struct SweepTests {
             try await database.addPendingEvents(hook, lanes: 2, events: 3)
             let waiting = try await database.store.waiting(deadline: HookDatabase.soon)
             #expect(waiting.map(\.bytes) == [2400] && waiting.map(\.isInactive) == [false])
-            let ended = try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon)
+            let ended = try await database.store.hooks(
+                EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon)
             #expect(ended.map(\.webhook.statusReason) == ["full"])
-            #expect(try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon).isEmpty)
+            #expect(
+                try await database.store.hooks(EndRecording(id: hook, reason: "full"), deadline: HookDatabase.soon)
+                    .isEmpty)
             _ = try await database.store.hooks(DiscardBacklog(id: hook), deadline: HookDatabase.soon)
             #expect(try await database.store.waiting(deadline: HookDatabase.soon).map(\.isInactive) == [true])
             #expect(try await sweep(database, portion: 100) == 8)
@@ -161,7 +173,8 @@ struct SweepTests {
     // MARK: Redelivery
 
     private func redeliver(_ event: UUID, _ hook: WebhookID, _ database: HookDatabase) async throws -> String? {
-        try await database.store.outcome(RedeliverEvent(app: database.app, id: hook, event: event, limit: 2), deadline: HookDatabase.soon)
+        try await database.store.outcome(
+            RedeliverEvent(app: database.app, id: hook, event: event, limit: 2), deadline: HookDatabase.soon)
     }
 
     @Test("a pending event is retried at once, also a redelivered one; a delivered one gets a separate lane")
@@ -169,17 +182,23 @@ struct SweepTests {
         try await HookDatabase.run { database in
             let hook = try await database.hook()
             try await database.addPendingEvents(hook)
-            let owner = try #require(try await database.store.hooks(ReadHooks(app: database.app, id: hook), deadline: HookDatabase.soon).first)
-            let log = DeliveryLog(store: database.store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            let owner = try #require(
+                try await database.store.hooks(ReadHooks(app: database.app, id: hook), deadline: HookDatabase.soon)
+                    .first)
+            let log = DeliveryLog(
+                store: database.store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             let writing = Task { try await log.run() }
             defer { writing.cancel() }
             func tried(_ lane: ClaimedLane, isDelivered: Bool) async throws {
                 let before = try await database.number("SELECT count(*) FROM webhooks.delivery")
                 log.add(
                     DeliveryLog.Attempt(
-                        hook: owner, event: lane.events[0], attemptedAt: StrataModel.Timestamp(microseconds: 0), number: 1, isDelivered: isDelivered,
+                        hook: owner, event: lane.events[0], attemptedAt: StrataModel.Timestamp(microseconds: 0),
+                        number: 1, isDelivered: isDelivered,
                         status: nil, latency: .zero, error: nil))
-                while try await database.number("SELECT count(*) FROM webhooks.delivery") == before { try await Task.sleep(for: .milliseconds(10)) }
+                while try await database.number("SELECT count(*) FROM webhooks.delivery") == before {
+                    try await Task.sleep(for: .milliseconds(10))
+                }
                 if isDelivered {
                     try await database.finish(lane, upTo: lane.events[0])
                 } else {

@@ -22,15 +22,21 @@ struct TokenTests {
 
     private func register(with token: UUID?, _ database: HookDatabase) async throws(Failure) -> WebhookID {
         let webhook = Webhook(
-            id: .random(), app: database.app, version: .v3, targetURL: "https://example.org/", events: ["Message.created"], config: [:],
+            id: .random(), app: database.app, version: .v3, targetURL: "https://example.org/",
+            events: ["Message.created"], config: [:],
             status: .unverified, statusReason: nil, createdAt: StrataModel.Timestamp(microseconds: 0))
         let query = CreateHook(
-            webhook: webhook, sealedSecret: [1], kinds: [.messageCreated], config: "{}", limit: 20, lease: 60_000, token: token)
+            webhook: webhook, sealedSecret: [1], kinds: [.messageCreated], config: "{}", limit: 20, lease: 60_000,
+            token: token)
         return try await database.store.create(query, deadline: HookDatabase.soon).webhook.id
     }
 
     private func status(_ hook: WebhookID, _ database: HookDatabase) async throws -> String {
-        try #require(try await database.texts("SELECT concat(status, ' ', status_reason) FROM webhooks.hook WHERE id = '\(hook)'").first)
+        try #require(
+            try await database.texts(
+                "SELECT concat(status, ' ', status_reason) FROM webhooks.hook WHERE id = '\(hook)'"
+            )
+            .first)
     }
 
     /// Revokes a token as the operator does.
@@ -85,7 +91,9 @@ struct TokenTests {
                 INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, token_id)
                 VALUES ('\(hook)', '\(database.app)', '3.0', 'https://example.org/', '', '{}', '{}', '\(token)')
                 """
-            let revoking = try await database.during("SELECT webhooks.lock_token('\(database.app)', '\(token)')", then: insertion) {
+            let revoking = try await database.during(
+                "SELECT webhooks.lock_token('\(database.app)', '\(token)')", then: insertion
+            ) {
                 let revoking = Task { try await revoke(token, endingHooks: true, database) }
                 try await database.waiting(2)
                 return revoking

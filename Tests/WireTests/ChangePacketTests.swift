@@ -12,7 +12,8 @@ struct ChangePacketTests {
 
     /// Returns the packets that `reader` is sent for a change.
     private func packets(
-        _ content: Change.Content, for reader: UserID = ben.userID, version: WireVersion = .v3, counts: [UserID: UserCounts] = [:],
+        _ content: Change.Content, for reader: UserID = ben.userID, version: WireVersion = .v3,
+        counts: [UserID: UserCounts] = [:],
         includesCounts: Bool = true, by renderer: Renderer = renderer
     ) -> [JSONValue] {
         let change = sampleChange(content, counts: counts)
@@ -41,7 +42,8 @@ struct ChangePacketTests {
 
     @Test("remaining and removed participants receive the changes, with the identities of added ones")
     func participantsChanged() {
-        let content = Change.Content.participantsChanged(added: [cleo], removed: [ana.userID], distinctCleared: true, conversation: nil)
+        let content = Change.Content.participantsChanged(
+            added: [cleo], removed: [ana.userID], distinctCleared: true, conversation: nil)
         let cleoJSON =
             #"{"id":"layer:///identities/cleo","url":"https://chat.example.org/identities/cleo","user_id":"cleo","display_name":null,"avatar_url":null}"#
         let operations = """
@@ -50,21 +52,31 @@ struct ChangePacketTests {
             {"operation":"set","property":"distinct","value":false}
             """
         // A removed user keeps the last counts, so no counts are sent.
-        for reader in [ben, ana] { #expect(packets(content, for: reader.userID) == [conversationUpdate("[\(operations)]")]) }
-        let again = Change.Content.participantsChanged(added: [], removed: [ana.userID], distinctCleared: false, conversation: nil)
-        #expect(packets(again) == [conversationUpdate(#"[{"operation":"remove","property":"participants","id":"layer:///identities/ana"}]"#)])
+        for reader in [ben, ana] {
+            #expect(packets(content, for: reader.userID) == [conversationUpdate("[\(operations)]")])
+        }
+        let again = Change.Content.participantsChanged(
+            added: [], removed: [ana.userID], distinctCleared: false, conversation: nil)
+        #expect(
+            packets(again) == [
+                conversationUpdate(
+                    #"[{"operation":"remove","property":"participants","id":"layer:///identities/ana"}]"#)
+            ])
     }
 
     @Test("added participants receive the whole conversation instead")
     func added() {
-        let content = Change.Content.participantsChanged(added: [cleo], removed: [], distinctCleared: true, conversation: sampleConversation())
+        let content = Change.Content.participantsChanged(
+            added: [cleo], removed: [], distinctCleared: true, conversation: sampleConversation())
         #expect(packets(content, for: cleo.userID).isEmpty)
         #expect(Variant(of: sampleChange(content), for: cleo.userID, version: .v3).needsView)
         #expect(!Variant(of: sampleChange(content), for: ben.userID, version: .v3).needsView)
         // A user who already knows the conversation gets the same packet as others.
         let change = sampleChange(content)
         let known = Variant(of: change, for: cleo.userID, version: .v3, knowsConversation: true)
-        #expect(known == Variant(of: change, for: ben.userID, version: .v3) && !renderer.tails(for: change, variant: known).isEmpty)
+        #expect(
+            known == Variant(of: change, for: ben.userID, version: .v3)
+                && !renderer.tails(for: change, variant: known).isEmpty)
         let view = sampleView(lastMessage: sampleMessage())
         let tail = renderer.conversationCreated(view, for: cleo.userID, version: .v2)[0]
         let data = written { renderer.writeConversation(view, for: cleo.userID, version: .v2, into: &$0) }
@@ -85,7 +97,8 @@ struct ChangePacketTests {
         #expect(
             packets(.metadataChanged(effects)) == [
                 conversationUpdate(
-                    #"[{"operation":"delete","property":"metadata.old.key"},{"operation":"set","property":"metadata.trip.city","value":"Por\"to"}]"#)
+                    #"[{"operation":"delete","property":"metadata.old.key"},{"operation":"set","property":"metadata.trip.city","value":"Por\"to"}]"#
+                )
             ])
         #expect(
             packets(.metadataChanged([MetadataEffect(path: .root, value: nil)])) == [
@@ -110,7 +123,8 @@ struct ChangePacketTests {
         let notified = ObjectTests.messageJSON(notification: #","notification":{"text":"hi"}"#, version: version)
         #expect(
             packets(.messageCreated(id: messageID, ordinal: 1, message), version: version) == [
-                changePacket(#"{"operation":"create","object":\#(Self.messageObject),"position":7,"data":\#(notified)}"#),
+                changePacket(
+                    #"{"operation":"create","object":\#(Self.messageObject),"position":7,"data":\#(notified)}"#),
                 conversationUpdate(
                     """
                     [{"operation":"set","property":"last_message","id":"layer:///messages/\(messageUUID)","value":\(plain)},
@@ -146,12 +160,17 @@ struct ChangePacketTests {
     func sharing() {
         let users = (1000..<2000).map { UserID(trusted: "user\($0)") }
         let message = sampleMessage(
-            recipients: [.init(userID: ana.userID, status: .read)] + users.map { Message.Recipient(userID: $0, status: .sent) })
+            recipients: [.init(userID: ana.userID, status: .read)]
+                + users.map { Message.Recipient(userID: $0, status: .sent) })
         let change = sampleChange(.messageCreated(id: messageID, ordinal: 1, message))
         #expect(Set(users.map { Variant(of: change, for: $0, version: .v3) }).count == 1)
-        #expect(Set(users.flatMap { user in WireVersion.allCases.map { Variant(of: change, for: user, version: $0) } }).count == 2)
+        #expect(
+            Set(users.flatMap { user in WireVersion.allCases.map { Variant(of: change, for: user, version: $0) } })
+                .count == 2)
         #expect(Variant(of: change, for: ana.userID, version: .v3) != Variant(of: change, for: users[0], version: .v3))
-        #expect(Variant(of: change, for: users[0], version: .v3) != Variant(of: change, for: users[0], version: .v3, includesCounts: false))
+        #expect(
+            Variant(of: change, for: users[0], version: .v3)
+                != Variant(of: change, for: users[0], version: .v3, includesCounts: false))
     }
 
     @Test("a shared packet of a large conversation has a gap for each reader's own status")
@@ -165,7 +184,9 @@ struct ChangePacketTests {
             #expect(tails.map(\.isShared) == [false, false])
             #expect(tails.map(\.needsCounts) == [false, true])
             let sent = tails.map { packet($0, reader: recipient.userID) }
-            let expected = written { renderer.writeMessage(message, for: recipient.userID, version: .v3, withNotification: true, into: &$0) }
+            let expected = written {
+                renderer.writeMessage(message, for: recipient.userID, version: .v3, withNotification: true, into: &$0)
+            }
             #expect(sent[0]["body"]?["data"] == expected)
             let last = written { renderer.writeMessage(message, for: recipient.userID, version: .v3, into: &$0) }
             #expect(sent[1]["body"]?["data"]?[0]?["value"] == last)
@@ -193,7 +214,8 @@ struct ChangePacketTests {
         #expect(forBen.count == 3)
         #expect(forBen.first == first)
         #expect(forBen[1]["body"]?["object"]?["id"] == .string("layer:///messages/\(partUUID)"))
-        #expect(forBen.last == conversationUpdate(#"[{"operation":"set","property":"unread_message_count","value":3}]"#))
+        #expect(
+            forBen.last == conversationUpdate(#"[{"operation":"set","property":"unread_message_count","value":3}]"#))
         #expect(packets(.receipts(receipts), for: cleo.userID, counts: counts) == Array(forBen.prefix(2)))
         #expect(packets(.receipts(receipts), for: ben.userID).count == 3)
         #expect(packets(.receipts(receipts), for: ben.userID, includesCounts: false).count == 2)
@@ -229,22 +251,31 @@ struct ChangePacketTests {
         let set = #"{"operation":"set","property":"last_message","id":"layer:///messages/\#(messageUUID)","value":"#
         let none = #"{"operation":"set","property":"last_message","value":null}"#
 
-        let unchanged = Change.Content.messageDeleted(id: deleted, ordinal: 2, lastMessage: .init(changed: false, message: nil))
+        let unchanged = Change.Content.messageDeleted(
+            id: deleted, ordinal: 2, lastMessage: .init(changed: false, message: nil))
         #expect(packets(unchanged) == [goes, conversationUpdate("[\(counts)]")])
         #expect(packets(unchanged, includesCounts: false) == [goes])
 
-        let empty = Change.Content.messageDeleted(id: deleted, ordinal: 2, lastMessage: .init(changed: true, message: nil))
+        let empty = Change.Content.messageDeleted(
+            id: deleted, ordinal: 2, lastMessage: .init(changed: true, message: nil))
         #expect(packets(empty) == [goes, conversationUpdate("[\(none),\(counts)]")])
         #expect(packets(empty, includesCounts: false) == [goes, conversationUpdate("[\(none)]")])
 
         let other = Change.LastMessage(changed: true, message: sampleMessage(), overrides: [cleo.userID: nil])
         let replaced = Change.Content.messageDeleted(id: deleted, ordinal: 2, lastMessage: other)
-        #expect(packets(replaced, for: ben.userID) == [goes, conversationUpdate("[\(set)\(ObjectTests.messageJSON())},\(counts)]")])
-        #expect(packets(replaced, for: ana.userID) == [goes, conversationUpdate("[\(set)\(ObjectTests.messageJSON(unread: false))},\(counts)]")])
+        #expect(
+            packets(replaced, for: ben.userID) == [
+                goes, conversationUpdate("[\(set)\(ObjectTests.messageJSON())},\(counts)]"),
+            ])
+        #expect(
+            packets(replaced, for: ana.userID) == [
+                goes, conversationUpdate("[\(set)\(ObjectTests.messageJSON(unread: false))},\(counts)]"),
+            ])
         #expect(packets(replaced, for: cleo.userID) == [goes, conversationUpdate("[\(none),\(counts)]")])
 
         let hidden = Change.LastMessage(changed: false, message: nil, overrides: [ben.userID: sampleMessage()])
-        let forBen = packets(.messageDeleted(id: deleted, ordinal: 2, lastMessage: hidden), for: ben.userID, version: .v2)
+        let forBen = packets(
+            .messageDeleted(id: deleted, ordinal: 2, lastMessage: hidden), for: ben.userID, version: .v2)
         #expect(forBen == [goes, conversationUpdate("[\(set)\(ObjectTests.messageJSON(version: .v2))},\(counts)]")])
     }
 
@@ -269,7 +300,9 @@ struct ChangePacketTests {
         }
     }
 
-    @Test("heads and gaps of all lengths equal their announced length", arguments: [0, 9, 10, 99, 100, 12_345, .max] as [Int64])
+    @Test(
+        "heads and gaps of all lengths equal their announced length",
+        arguments: [0, 9, 10, 99, 100, 12_345, .max] as [Int64])
     func lengths(number: Int64) {
         for content in [
             Change.Content.messageCreated(id: messageID, ordinal: 1, sampleMessage()), .conversationDeleted,

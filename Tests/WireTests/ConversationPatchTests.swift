@@ -4,7 +4,9 @@ import StrataWire
 import Testing
 
 struct ConversationPatchTests {
-    private func leaf(_ path: String, _ value: String) -> MetadataLeaf { MetadataLeaf(path: MetadataPath(trusted: path), value: value) }
+    private func leaf(_ path: String, _ value: String) -> MetadataLeaf {
+        MetadataLeaf(path: MetadataPath(trusted: path), value: value)
+    }
 
     @Test("an empty patch is valid")
     func empty() throws { #expect(try ConversationPatch(json("[]")).isEmpty) }
@@ -30,8 +32,10 @@ struct ConversationPatchTests {
             ])
         #expect(
             patch.metadata == [
-                .set(MetadataPath(trusted: "trip.city"), leaves: [leaf("trip.city", "Porto")]), .delete(MetadataPath(trusted: "trip.hotel")),
-                .set(.root, leaves: [leaf("title", "New"), leaf("a.b", "1")]), .set(MetadataPath(trusted: "x"), leaves: []),
+                .set(MetadataPath(trusted: "trip.city"), leaves: [leaf("trip.city", "Porto")]),
+                .delete(MetadataPath(trusted: "trip.hotel")),
+                .set(.root, leaves: [leaf("title", "New"), leaf("a.b", "1")]),
+                .set(MetadataPath(trusted: "x"), leaves: []),
             ])
     }
 
@@ -44,7 +48,8 @@ struct ConversationPatchTests {
     @Test(
         "invalid operations are refused by name",
         arguments: [
-            ("{}", Failure.Code.invalidRequest, nil), ("null", .invalidRequest, nil), ("[1]", .invalidRequest, "0"), ("[[]]", .invalidRequest, "0"),
+            ("{}", Failure.Code.invalidRequest, nil), ("null", .invalidRequest, nil), ("[1]", .invalidRequest, "0"),
+            ("[[]]", .invalidRequest, "0"),
             (#"[{}]"#, .invalidRequest, "0.operation"),
             (#"[{"operation":"replace","property":"metadata.a","value":"1"}]"#, .invalidRequest, "0.operation"),
             (#"[{"operation":5,"property":"metadata.a","value":"1"}]"#, .invalidRequest, "0.operation"),
@@ -63,10 +68,16 @@ struct ConversationPatchTests {
             (#"[{"operation":"add","property":"participants","id":"ana","index":-1}]"#, .invalidProperty, "index"),
             (#"[{"operation":"add","property":"participants"}]"#, .missingProperty, "0.id"),
             (#"[{"operation":"remove","property":"participants","id":5}]"#, .invalidProperty, "participants"),
-            (#"[{"operation":"add","property":"participants","id":"layer:///messages/x"}]"#, .invalidProperty, "participants"),
+            (
+                #"[{"operation":"add","property":"participants","id":"layer:///messages/x"}]"#, .invalidProperty,
+                "participants"
+            ),
             (#"[{"operation":"set","property":"participants"}]"#, .missingProperty, "0.value"),
             (#"[{"operation":"set","property":"participants","value":"ana"}]"#, .invalidProperty, "participants"),
-            (#"[{"operation":"set","property":"participants","value":["ana",{}]}]"#, .invalidProperty, "participants.1"),
+            (
+                #"[{"operation":"set","property":"participants","value":["ana",{}]}]"#, .invalidProperty,
+                "participants.1"
+            ),
             (#"[{"operation":"delete","property":"participants"}]"#, .invalidOperation, "participants"),
             (#"[{"operation":"delete","property":"metadata"}]"#, .invalidOperation, "metadata"),
             (#"[{"operation":"add","property":"metadata.a","value":"1"}]"#, .invalidOperation, "metadata.a"),
@@ -80,10 +91,22 @@ struct ConversationPatchTests {
             (#"[{"operation":"set","property":"metadata.a b","value":"x"}]"#, .invalidProperty, "metadata.a b"),
             (#"[{"operation":"set","property":"metadata.a\\.b","value":"x"}]"#, .invalidProperty, #"metadata.a\.b"#),
             (#"[{"operation":"delete","property":"metadata.é"}]"#, .invalidProperty, "metadata.é"),
-            (#"[{"operation":"set","property":"metadata.__proto__.polluted","value":"x"}]"#, .invalidProperty, "metadata.__proto__.polluted"),
-            (#"[{"operation":"set","property":"metadata.a.constructor","value":{}}]"#, .invalidProperty, "metadata.a.constructor"),
-            (#"[{"operation":"set","property":"metadata.a","value":{"b":{"prototype":{"c":"x"}}}}]"#, .invalidProperty, "metadata.a.b.prototype"),
-            (#"[{"operation":"set","property":"metadata","value":{"__proto__":{}}}]"#, .invalidProperty, "metadata.__proto__"),
+            (
+                #"[{"operation":"set","property":"metadata.__proto__.polluted","value":"x"}]"#, .invalidProperty,
+                "metadata.__proto__.polluted"
+            ),
+            (
+                #"[{"operation":"set","property":"metadata.a.constructor","value":{}}]"#, .invalidProperty,
+                "metadata.a.constructor"
+            ),
+            (
+                #"[{"operation":"set","property":"metadata.a","value":{"b":{"prototype":{"c":"x"}}}}]"#,
+                .invalidProperty, "metadata.a.b.prototype"
+            ),
+            (
+                #"[{"operation":"set","property":"metadata","value":{"__proto__":{}}}]"#, .invalidProperty,
+                "metadata.__proto__"
+            ),
             (
                 #"[{"operation":"set","property":"metadata.ok","value":"1"},{"operation":"set","property":"metadata.bad","value":2}]"#,
                 .invalidProperty, "metadata.bad"
@@ -128,7 +151,9 @@ struct ConversationPatchTests {
     func expansion() {
         let path = String(repeating: "p", count: 1000)
         func tree(_ count: Int) -> String { "{" + (0..<count).map { "\"k\($0)\":\"\"" }.joined(separator: ",") + "}" }
-        func set(_ count: Int) -> String { "{\"operation\":\"set\",\"property\":\"metadata.\(path)\",\"value\":\(tree(count))}" }
+        func set(_ count: Int) -> String {
+            "{\"operation\":\"set\",\"property\":\"metadata.\(path)\",\"value\":\(tree(count))}"
+        }
         #expect(failure { _ = try ConversationPatch(json("[\(set(1000)),\(set(1000))]")) } == nil)
         for text in ["[\(set(4000))]", "[\(set(2000)),\(set(2000))]"] {
             #expect(failure { _ = try ConversationPatch(json(text)) }?.code == .invalidRequest)
@@ -140,12 +165,16 @@ struct ConversationPatchTests {
     @Test("a failure does not repeat an arbitrarily long path")
     func longPaths() {
         for path in [String(repeating: "p", count: 100_000), "metadata." + String(repeating: "é", count: 100_000)] {
-            let result = failure { _ = try ConversationPatch(json(#"[{"operation":"set","property":"\#(path)","value":"x"}]"#)) }
+            let result = failure {
+                _ = try ConversationPatch(json(#"[{"operation":"set","property":"\#(path)","value":"x"}]"#))
+            }
             #expect((result?.property?.utf8.count ?? .max) < 1100)
         }
     }
 
-    @Test("path segments survive escaping and parsing", arguments: ["a", "a.b", "\\", "a\\.b", "layer:///identities/ben.o", "é.😀"])
+    @Test(
+        "path segments survive escaping and parsing",
+        arguments: ["a", "a.b", "\\", "a\\.b", "layer:///identities/ben.o", "é.😀"])
     func segments(segment: String) {
         #expect(PatchPath.segments(of: "x." + PatchPath.escape(segment) + ".y") == ["x", segment, "y"])
     }

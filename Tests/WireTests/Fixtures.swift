@@ -10,7 +10,8 @@ let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss:
 }
 
 let ana = BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Ana Silva")
-let ben = BasicIdentity(userID: UserID(trusted: "ben.o"), displayName: "Ben \"B\" Okoye", avatarURL: "https://cdn.example.org/b.png")
+let ben = BasicIdentity(
+    userID: UserID(trusted: "ben.o"), displayName: "Ben \"B\" Okoye", avatarURL: "https://cdn.example.org/b.png")
 let cleo = BasicIdentity(userID: UserID(trusted: "cleo"))
 
 let conversationUUID = "6f6f0a52-6a0e-4b0c-9a53-0d6d1b1f8a01"
@@ -20,26 +21,33 @@ let conversationID = ConversationID(rawValue: uuid(conversationUUID))
 let messageID = MessageID(rawValue: uuid(messageUUID))
 let created = Timestamp(microseconds: 1_525_426_200_125_999)
 
-func uuid(_ text: String) -> UUID { UUID(uuidString: text) ?? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+func uuid(_ text: String) -> UUID {
+    UUID(uuidString: text) ?? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+}
 
 func sampleMessage(
     recipients: [Message.Recipient]? = nil, notification: String? = nil, parts: [MessagePart]? = nil
 ) -> Message {
     Message(
-        id: messageID, conversationID: conversationID, position: Position(3), ordinal: 1, sender: .user(ana), sentAt: created,
+        id: messageID, conversationID: conversationID, position: Position(3), ordinal: 1, sender: .user(ana),
+        sentAt: created,
         parts: parts ?? [MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "Train leaves at 8", size: 17)],
         recipients: recipients ?? [.init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .sent)],
         notification: notification)
 }
 
-func sampleConversation(metadata: [MetadataLeaf]? = [MetadataLeaf(path: MetadataPath(trusted: "trip.city"), value: "Porto")]) -> Conversation {
+func sampleConversation(
+    metadata: [MetadataLeaf]? = [MetadataLeaf(path: MetadataPath(trusted: "trip.city"), value: "Porto")]
+) -> Conversation {
     Conversation(
-        id: conversationID, createdAt: created, isDistinct: true, participants: [ana, ben], metadata: metadata.map { MetadataTree(leaves: $0) },
+        id: conversationID, createdAt: created, isDistinct: true, participants: [ana, ben],
+        metadata: metadata.map { MetadataTree(leaves: $0) },
         position: Position(4), epoch: "e1")
 }
 
-func sampleView(lastMessage: Message? = nil, isParticipant: Bool = true, metadata: MetadataTree? = sampleConversation().metadata) -> ConversationView
-{
+func sampleView(
+    lastMessage: Message? = nil, isParticipant: Bool = true, metadata: MetadataTree? = sampleConversation().metadata
+) -> ConversationView {
     var conversation = sampleConversation()
     conversation.metadata = metadata
     return ConversationView(
@@ -49,7 +57,8 @@ func sampleView(lastMessage: Message? = nil, isParticipant: Bool = true, metadat
 
 func sampleChange(_ content: Change.Content, counts: [UserID: UserCounts] = [:]) -> Change {
     Change(
-        appID: AppID(rawValue: uuid(partUUID)), conversationID: conversationID, position: Position(7), createdAt: created, actor: ana.userID,
+        appID: AppID(rawValue: uuid(partUUID)), conversationID: conversationID, position: Position(7),
+        createdAt: created, actor: ana.userID,
         origin: nil,
         messageCount: 5, counts: counts, content: content)
 }
@@ -81,18 +90,24 @@ func packet(
     var buffer = ByteBuffer()
     buffer.writePackets([tail], counter: counter, timestamp: TimestampText(created), values: values)
     var pieces = ByteBuffer()
-    for piece in tail.frame(counter: counter, timestamp: TimestampText(created), values: values) { pieces.writeImmutableBuffer(piece) }
+    for piece in tail.frame(counter: counter, timestamp: TimestampText(created), values: values) {
+        pieces.writeImmutableBuffer(piece)
+    }
     #expect(pieces == buffer, "the same in pieces", sourceLocation: sourceLocation)
     #expect(buffer.readInteger() == UInt8(0x81), sourceLocation: sourceLocation)
     let short: UInt8 = buffer.readInteger() ?? 0
-    let length = short == 126 ? Int(buffer.readInteger() ?? UInt16(0)) : short == 127 ? Int(buffer.readInteger() ?? UInt64(0)) : Int(short)
+    let length =
+        short == 126
+        ? Int(buffer.readInteger() ?? UInt16(0)) : short == 127 ? Int(buffer.readInteger() ?? UInt64(0)) : Int(short)
     #expect(length == buffer.readableBytes, sourceLocation: sourceLocation)
     return json(String(buffer: buffer), sourceLocation: sourceLocation)
 }
 
 /// Returns the expected change packet with `body`. Comparison includes the order of members.
 func changePacket(_ body: String, counter: Int64 = 9, sourceLocation: SourceLocation = #_sourceLocation) -> JSONValue {
-    json("{\"type\":\"change\",\"counter\":\(counter),\"timestamp\":\"2018-05-04T09:30:00.125Z\",\"body\":\(body)}", sourceLocation: sourceLocation)
+    json(
+        "{\"type\":\"change\",\"counter\":\(counter),\"timestamp\":\"2018-05-04T09:30:00.125Z\",\"body\":\(body)}",
+        sourceLocation: sourceLocation)
 }
 
 /// Returns the code and property of the failure that `body` throws; nil if it throws none.

@@ -46,7 +46,8 @@ struct FuzzTests {
     }
 
     private static let outline = JSONOutline([
-        ("type", nil), ("body", JSONOutline([("request_id", nil), ("data", JSONOutline([("id", nil)]))])), ("metadata", nil), ("id", nil),
+        ("type", nil), ("body", JSONOutline([("request_id", nil), ("data", JSONOutline([("id", nil)]))])),
+        ("metadata", nil), ("id", nil),
     ])
 
     @Test("mutated valid requests never crash a parser")
@@ -79,7 +80,8 @@ struct FuzzTests {
         var generator = SeededGenerator(seed: 42)
         var accepted = 0
         for _ in 0..<100_000 {
-            let bytes = (0..<Int.random(in: 0..<9, using: &generator)).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
+            let bytes = (0..<Int.random(in: 0..<9, using: &generator))
+                .map { _ in alphabet.randomElement(using: &generator) ?? 0 }
             if readEverything(bytes) { accepted += 1 }
         }
         #expect(accepted > 100)

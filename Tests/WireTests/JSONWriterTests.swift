@@ -46,12 +46,16 @@ struct JSONWriterTests {
         }
         #expect(
             result
-                == #"{"a":[1,"x",null,"c",true,false,null,1.5,null,[],{},7,{},[]],"b":{"q\"":"2018-05-04T09:30:00.125Z"},"c":null}"#)
+                == #"{"a":[1,"x",null,"c",true,false,null,1.5,null,[],{},7,{},[]],"b":{"q\"":"2018-05-04T09:30:00.125Z"},"c":null}"#
+        )
     }
 
     @Test(
         "integers are written with all their digits",
-        arguments: [0, 1, -1, 9, 10, 99, 100, -100, 1_234_567_890, 999_999_999_999_999_999, 1_000_000_000_000_000_000, .max, .min] as [Int64])
+        arguments: [
+            0, 1, -1, 9, 10, 99, 100, -100, 1_234_567_890, 999_999_999_999_999_999, 1_000_000_000_000_000_000, .max,
+            .min,
+        ] as [Int64])
     func integers(value: Int64) {
         #expect(text { $0.int(value) } == String(value))
     }
@@ -83,7 +87,8 @@ struct JSONWriterTests {
     func substrings() {
         for count in [0, 1, 15, 16, 17, 100, 10_000] {
             let long = String(repeating: "é\"", count: count)
-            #expect(text { $0.string(String(long.dropFirst(0))) } == "\"" + String(repeating: "é\\\"", count: count) + "\"")
+            #expect(
+                text { $0.string(String(long.dropFirst(0))) } == "\"" + String(repeating: "é\\\"", count: count) + "\"")
         }
     }
 
@@ -102,12 +107,16 @@ struct JSONWriterTests {
         case 0: return .null
         case 1: return .bool(Bool.random(using: &generator))
         case 2:
-            return .integer(Int64(bitPattern: UInt64.random(in: 0...UInt64.max, using: &generator)) >> Int64.random(in: 0..<64, using: &generator))
+            return .integer(
+                Int64(bitPattern: UInt64.random(in: 0...UInt64.max, using: &generator))
+                    >> Int64.random(in: 0..<64, using: &generator))
         case 3:
             let value = Double(bitPattern: UInt64.random(in: 0...UInt64.max, using: &generator))
             return .number(value.isFinite ? value : 0.5)
         case 4, 5: return .string(randomText(using: &generator))
-        case 6: return .array((0..<Int.random(in: 0..<5, using: &generator)).map { _ in random(depth: depth - 1, using: &generator) })
+        case 6:
+            return .array(
+                (0..<Int.random(in: 0..<5, using: &generator)).map { _ in random(depth: depth - 1, using: &generator) })
         default:
             return .object(
                 (0..<Int.random(in: 0..<5, using: &generator))
@@ -121,7 +130,9 @@ struct JSONWriterTests {
         var text = ""
         for _ in 0..<Int.random(in: 0..<24, using: &generator) {
             let limit: UInt32 = [0x20, 0x80, 0x800, 0x11_0000].randomElement(using: &generator) ?? 0x80
-            if let scalar = Unicode.Scalar(UInt32.random(in: 1..<limit, using: &generator)) { text.unicodeScalars.append(scalar) }
+            if let scalar = Unicode.Scalar(UInt32.random(in: 1..<limit, using: &generator)) {
+                text.unicodeScalars.append(scalar)
+            }
         }
         return text
     }

@@ -16,7 +16,9 @@ struct ListTests {
 
     @Test("conversations include messages by number, or from the first unread one; other values are refused by name")
     func messages() throws {
-        func query(_ text: String?) throws -> LoadedMessages? { try ConversationsQuery { $0 == "messages" ? text : nil }.messages }
+        func query(_ text: String?) throws -> LoadedMessages? {
+            try ConversationsQuery { $0 == "messages" ? text : nil }.messages
+        }
         #expect(try query(nil) == nil)
         #expect(try query("") == nil)
         #expect(try query("1") == .newest(1))
@@ -35,7 +37,8 @@ struct ListTests {
         #expect(try users("layer:///identities/a%2Cb,a b", "ana,a%2Cb") == ["a,b", "a b", "ana"])
         let hundred = (0..<100).map { "user\($0)" }
         #expect(try users(hundred.joined(separator: ","), hundred[0]) == hundred)
-        for text in ["", "ana,", ",ana", "ana,,ben", "layer:///messages/x", "a%zz", String(repeating: "x", count: 129)] {
+        for text in ["", "ana,", ",ana", "ana,,ben", "layer:///messages/x", "a%zz", String(repeating: "x", count: 129)]
+        {
             let failure = failure { _ = try users(text) }
             #expect(failure?.code == .invalidProperty && failure?.detail == .property("ids"), "\(text)")
         }
@@ -65,14 +68,20 @@ struct ListTests {
     @Test(
         "the URL of the next page repeats the request's parameters, and is always a valid URL",
         arguments: [
-            (nil, ""), ("", ""), ("page_size=7", "page_size=7&"), ("page_size=7&sort_by=last_message", "page_size=7&sort_by=last_message&"),
+            (nil, ""), ("", ""), ("page_size=7", "page_size=7&"),
+            ("page_size=7&sort_by=last_message", "page_size=7&sort_by=last_message&"),
             ("from_id=x&page_size=7&from_id=y", "page_size=7&"), ("from_id", ""), ("a=%2C%20+;&b", "a=%2C%20+;&b&"),
             ("a=>;\"{}|\\^é &&", "a=%3E;%22%7B%7D%7C%5C%5E%C3%A9%20&"), ("from_idx=1", "from_idx=1&"),
         ] as [(String?, String)])
     func nextPage(query: String?, kept: String) {
         let url = renderer.url(ofList: "/conversations", query: query, after: conversationID.layerID)
-        #expect(url == "https://chat.example.org/conversations?\(kept)from_id=layer%3A%2F%2F%2Fconversations%2F\(conversationUUID)")
-        #expect(renderer.nextPage(ofList: "/conversations", query: query, after: conversationID.layerID) == "<\(url)>; rel=\"next\"")
+        #expect(
+            url
+                == "https://chat.example.org/conversations?\(kept)from_id=layer%3A%2F%2F%2Fconversations%2F\(conversationUUID)"
+        )
+        #expect(
+            renderer.nextPage(ofList: "/conversations", query: query, after: conversationID.layerID)
+                == "<\(url)>; rel=\"next\"")
     }
 
     @Test("a user id that is escaped in an identity id is escaped again in a URL")
@@ -86,7 +95,11 @@ struct ListTests {
         let view = sampleView(lastMessage: sampleMessage())
         for isCut in [false, true] {
             let loaded = LoadedConversation(view: view, messages: [sampleMessage()], isTruncated: isCut)
-            guard case .object(var members) = written({ renderer.writeLoadedConversation(loaded, for: ben.userID, version: .v3, into: &$0) }) else {
+            guard
+                case .object(var members) = written({
+                    renderer.writeLoadedConversation(loaded, for: ben.userID, version: .v3, into: &$0)
+                })
+            else {
                 Issue.record("no object")
                 continue
             }
@@ -96,14 +109,23 @@ struct ListTests {
                 #expect(
                     next.value
                         == .string(
-                            "https://chat.example.org/conversations/\(conversationUUID)/messages?from_id=layer%3A%2F%2F%2Fmessages%2F\(messageUUID)"))
+                            "https://chat.example.org/conversations/\(conversationUUID)/messages?from_id=layer%3A%2F%2F%2Fmessages%2F\(messageUUID)"
+                        ))
             }
             let messages = members.removeLast()
             #expect(messages.name == "messages")
-            #expect(messages.value == .array([written { renderer.writeMessage(sampleMessage(), for: ben.userID, version: .v3, into: &$0) }]))
-            #expect(JSONValue.object(members) == written { renderer.writeConversation(view, for: ben.userID, version: .v3, into: &$0) })
+            #expect(
+                messages.value
+                    == .array([
+                        written { renderer.writeMessage(sampleMessage(), for: ben.userID, version: .v3, into: &$0) }
+                    ]))
+            #expect(
+                JSONValue.object(members)
+                    == written { renderer.writeConversation(view, for: ben.userID, version: .v3, into: &$0) })
         }
         let empty = LoadedConversation(view: sampleView(), messages: [], isTruncated: false)
-        #expect(written { renderer.writeLoadedConversation(empty, for: ben.userID, version: .v3, into: &$0) }["messages"] == .array([]))
+        #expect(
+            written { renderer.writeLoadedConversation(empty, for: ben.userID, version: .v3, into: &$0) }["messages"]
+                == .array([]))
     }
 }

@@ -32,14 +32,20 @@ import Testing
         "invalid parameters are refused by name",
         arguments: [
             ("metadata", "x"), ("metadata.", "x"), ("metadata.a..b", "x"), ("metadata.a b", "x"),
-            ("metadata.status.exists", "false"), ("metadata.status.exists", ""), ("metadata.status", String(repeating: "x", count: 2049)),
+            ("metadata.status.exists", "false"), ("metadata.status.exists", ""),
+            ("metadata.status", String(repeating: "x", count: 2049)),
             ("metadata.status", "a\0b"), ("metadata.status.prefix", String(repeating: "é", count: 113)),
-            ("metadata." + String(repeating: "x", count: 1025), "x"), ("metadata" + String(repeating: ".x", count: 33), "x"),
+            ("metadata." + String(repeating: "x", count: 1025), "x"),
+            ("metadata" + String(repeating: ".x", count: 33), "x"),
         ])
     func refused(_ name: String, _ value: String) {
         let failure = #expect(throws: Failure.self) { try condition((name, value)) }
         #expect(failure?.code == .invalidProperty)
-        if case .property(let named)? = failure?.detail { #expect(named.hasPrefix("metadata")) } else { Issue.record("names nothing") }
+        if case .property(let named)? = failure?.detail {
+            #expect(named.hasPrefix("metadata"))
+        } else {
+            Issue.record("names nothing")
+        }
     }
 
     @Test("a query has one condition")
@@ -68,7 +74,10 @@ import Testing
     @Test("an index has a key path of metadata, and other paths are refused as the property")
     func property() throws {
         #expect(try IndexBody(json(#"{"property": "metadata.a.b"}"#)).path.dotted == "a.b")
-        for property in ["", "status", "metadata", "metadata.", "metadata.a..b", "metadata.a/b", "metadata.__proto__", "participants"] {
+        for property in [
+            "", "status", "metadata", "metadata.", "metadata.a..b", "metadata.a/b", "metadata.__proto__",
+            "participants",
+        ] {
             let failure = #expect(throws: Failure.self) { try MetadataIndex.path(in: property) }
             #expect(failure?.code == .invalidProperty && failure?.detail == .property("property"), "\(property)")
         }
@@ -81,10 +90,16 @@ import Testing
         let renderer = Renderer(baseURL: "https://host/apps/a", webSocketURL: "wss://host")
         let time = Timestamp(microseconds: 1_000_000)
         func object(_ readyAt: Timestamp?) -> JSONValue {
-            written { renderer.writeIndex(MetadataIndex(path: MetadataPath(trusted: "a.b"), createdAt: time, readyAt: readyAt), into: &$0) }
+            written {
+                renderer.writeIndex(
+                    MetadataIndex(path: MetadataPath(trusted: "a.b"), createdAt: time, readyAt: readyAt), into: &$0)
+            }
         }
         let start = #"{"url":"https://host/apps/a/indexes/metadata.a.b","property":"metadata.a.b","state":"#
         #expect(object(nil) == json(start + #""building","created_at":"1970-01-01T00:00:01.000Z","ready_at":null}"#))
-        #expect(object(time) == json(start + #""ready","created_at":"1970-01-01T00:00:01.000Z","ready_at":"1970-01-01T00:00:01.000Z"}"#))
+        #expect(
+            object(time)
+                == json(
+                    start + #""ready","created_at":"1970-01-01T00:00:01.000Z","ready_at":"1970-01-01T00:00:01.000Z"}"#))
     }
 }

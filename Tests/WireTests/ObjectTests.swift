@@ -11,7 +11,8 @@ struct ObjectTests {
         #"{"id":"layer:///identities/ben.o","url":"https://chat.example.org/identities/ben.o","user_id":"ben.o","display_name":"Ben \"B\" Okoye","avatar_url":"https://cdn.example.org/b.png"}"#
 
     static func messageJSON(
-        unread: Bool = true, status: String = #""layer:///identities/ana":"read","layer:///identities/ben.o":"sent""#, notification: String = "",
+        unread: Bool = true, status: String = #""layer:///identities/ana":"read","layer:///identities/ben.o":"sent""#,
+        notification: String = "",
         version: WireVersion = .v3
     ) -> String {
         let part =
@@ -40,9 +41,12 @@ struct ObjectTests {
 
     @Test("the reader determines whether a message is unread")
     func unread() {
-        let read = sampleMessage(recipients: [.init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read)])
+        let read = sampleMessage(recipients: [
+            .init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read),
+        ])
         for (message, reader, expected) in [
-            (sampleMessage(), ana, false), (sampleMessage(), ben, true), (sampleMessage(), cleo, false), (read, ben, false),
+            (sampleMessage(), ana, false), (sampleMessage(), ben, true), (sampleMessage(), cleo, false),
+            (read, ben, false),
         ] {
             let value = written { renderer.writeMessage(message, for: reader.userID, version: .v3, into: &$0) }
             #expect(value["is_unread"] == .bool(expected))
@@ -52,17 +56,24 @@ struct ObjectTests {
     @Test("a notification is shown only on request, and only to those who have not read the message")
     func notification() {
         let message = sampleMessage(notification: #"{"text":"hi"}"#)
-        #expect(written { renderer.writeMessage(message, for: ben.userID, version: .v3, into: &$0) }["notification"] == nil)
-        let shown = written { renderer.writeMessage(message, for: ben.userID, version: .v3, withNotification: true, into: &$0) }
+        #expect(
+            written { renderer.writeMessage(message, for: ben.userID, version: .v3, into: &$0) }["notification"] == nil)
+        let shown = written {
+            renderer.writeMessage(message, for: ben.userID, version: .v3, withNotification: true, into: &$0)
+        }
         #expect(shown == json(Self.messageJSON(notification: #","notification":{"text":"hi"}"#)))
-        #expect(written { renderer.writeMessage(message, for: ana.userID, version: .v3, withNotification: true, into: &$0) }["notification"] == nil)
+        #expect(
+            written {
+                renderer.writeMessage(message, for: ana.userID, version: .v3, withNotification: true, into: &$0)
+            }["notification"] == nil)
     }
 
     @Test("all parts are shown verbatim, numbered in 2.0 and named in 3.0")
     func parts() {
         let second = uuid(conversationUUID)
         let parts = [
-            MessagePart(id: uuid(partUUID), mimeType: "application/x+json;role=root", body: "{\"a\":\"é\n\"}", size: 10),
+            MessagePart(
+                id: uuid(partUUID), mimeType: "application/x+json;role=root", body: "{\"a\":\"é\n\"}", size: 10),
             MessagePart(id: second, mimeType: "image/png", body: "AAEC", encoding: "base64", size: 3),
             MessagePart(id: uuid(messageUUID), mimeType: "x/y", body: nil, size: 0),
         ]
@@ -85,20 +96,28 @@ struct ObjectTests {
     func largeConversation() {
         let many = (10..<40).map { Message.Recipient(userID: UserID(trusted: "user\($0)"), status: .delivered) }
         let message = sampleMessage(recipients: [.init(userID: ana.userID, status: .read)] + many)
-        let forSender = written { renderer.writeMessage(message, for: ana.userID, version: .v3, into: &$0) }["recipient_status"]
+        let forSender = written { renderer.writeMessage(message, for: ana.userID, version: .v3, into: &$0) }[
+            "recipient_status"]
         #expect(forSender?.objectValue?.count == 31)
-        let forOther = written { renderer.writeMessage(message, for: UserID(trusted: "user17"), version: .v3, into: &$0) }["recipient_status"]
+        let forOther = written {
+            renderer.writeMessage(message, for: UserID(trusted: "user17"), version: .v3, into: &$0)
+        }["recipient_status"]
         #expect(forOther == json(#"{"layer:///identities/ana":"read","layer:///identities/user17":"delivered"}"#))
-        let forStranger = written { renderer.writeMessage(message, for: cleo.userID, version: .v3, into: &$0) }["recipient_status"]
+        let forStranger = written { renderer.writeMessage(message, for: cleo.userID, version: .v3, into: &$0) }[
+            "recipient_status"]
         #expect(forStranger == json(#"{"layer:///identities/ana":"read"}"#))
         let small = sampleMessage(recipients: Array(message.recipients.prefix(25)))
-        let all = written { renderer.writeMessage(small, for: UserID(trusted: "user17"), version: .v3, into: &$0) }["recipient_status"]
+        let all = written { renderer.writeMessage(small, for: UserID(trusted: "user17"), version: .v3, into: &$0) }[
+            "recipient_status"]
         #expect(all?.objectValue?.count == 25)
     }
 
     @Test("a conversation has a rendering for its participants")
     func conversation() {
-        let value = written { renderer.writeConversation(sampleView(lastMessage: sampleMessage()), for: ben.userID, version: .v2, into: &$0) }
+        let value = written {
+            renderer.writeConversation(
+                sampleView(lastMessage: sampleMessage()), for: ben.userID, version: .v2, into: &$0)
+        }
         #expect(
             value
                 == json(
@@ -113,7 +132,10 @@ struct ObjectTests {
 
     @Test("required members are never null, and a user who left sees no participants")
     func conversationEdges() {
-        let value = written { renderer.writeConversation(sampleView(isParticipant: false, metadata: nil), for: ben.userID, version: .v3, into: &$0) }
+        let value = written {
+            renderer.writeConversation(
+                sampleView(isParticipant: false, metadata: nil), for: ben.userID, version: .v3, into: &$0)
+        }
         #expect(value["participants"] == .array([]))
         #expect(value["metadata"] == .object([]))
         #expect(value["last_message"] == .null)
@@ -122,7 +144,8 @@ struct ObjectTests {
 
     @Test("a full identity has all members, the metadata sorted")
     func identity() {
-        let identity = Identity(basic: ana, firstName: "Ana", emailAddress: "a@b.c", kind: .bot, metadata: ["z": "1", "a": "\""])
+        let identity = Identity(
+            basic: ana, firstName: "Ana", emailAddress: "a@b.c", kind: .bot, metadata: ["z": "1", "a": "\""])
         #expect(
             written { renderer.writeIdentity(identity, into: &$0) }
                 == json(
@@ -131,14 +154,18 @@ struct ObjectTests {
                      "avatar_url":null,"first_name":"Ana","last_name":null,"phone_number":null,"email_address":"a@b.c","public_key":null,
                      "type":"bot","identity_type":"bot","metadata":{"a":"\\"","z":"1"}}
                     """))
-        let present = written { renderer.writeIdentity(identity, presence: Presence(status: .away, lastSeenAt: created), into: &$0) }
+        let present = written {
+            renderer.writeIdentity(identity, presence: Presence(status: .away, lastSeenAt: created), into: &$0)
+        }
         #expect(present["presence"] == json(#"{"status":"away","last_seen_at":"2018-05-04T09:30:00.125Z"}"#))
         #expect(written { renderer.writeIdentity(Identity(basic: cleo), into: &$0) }["metadata"] == .object([]))
     }
 
     @Test("unusual user ids are encoded in ids and URLs, and literal in user_id")
     func oddUser() {
-        let value = written { renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "a/b \"é")), into: &$0) }
+        let value = written {
+            renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "a/b \"é")), into: &$0)
+        }
         #expect(value["id"] == .string("layer:///identities/a%2Fb%20%22%C3%A9"))
         #expect(value["url"] == .string("https://chat.example.org/identities/a%2Fb%20%22%C3%A9"))
         #expect(value["user_id"] == .string("a/b \"é"))
@@ -147,7 +174,9 @@ struct ObjectTests {
     @Test("every failure has all members, and its data is an object")
     func failures() {
         for code in Failure.Code.allCases {
-            let value = written { renderer.writeFailure(Failure(code, "Why \"so\"?"), for: nil, version: .v3, into: &$0) }
+            let value = written {
+                renderer.writeFailure(Failure(code, "Why \"so\"?"), for: nil, version: .v3, into: &$0)
+            }
             #expect(
                 value
                     == json(
@@ -160,13 +189,17 @@ struct ObjectTests {
     @Test("a failure's data names its subject")
     func failureDetails() {
         func data(_ detail: Failure.Detail, for reader: UserID? = ben.userID) -> JSONValue? {
-            written { renderer.writeFailure(Failure(.conflict, "x", detail: detail), for: reader, version: .v3, into: &$0) }["data"]
+            written {
+                renderer.writeFailure(Failure(.conflict, "x", detail: detail), for: reader, version: .v3, into: &$0)
+            }["data"]
         }
         #expect(data(.property("parts.0.mime_type")) == json(#"{"property":"parts.0.mime_type"}"#))
         #expect(data(.header("Accept")) == json(#"{"header":"Accept"}"#))
         #expect(data(.nonce("n")) == json(#"{"nonce":"n"}"#))
         #expect(data(.message(sampleMessage())) == json(Self.messageJSON()))
-        #expect(data(.conversation(sampleView())) == written { renderer.writeConversation(sampleView(), for: ben.userID, version: .v3, into: &$0) })
+        #expect(
+            data(.conversation(sampleView()))
+                == written { renderer.writeConversation(sampleView(), for: ben.userID, version: .v3, into: &$0) })
         #expect(data(.message(sampleMessage()), for: nil) == .object([]))
         #expect(data(.conversation(sampleView()), for: nil) == .object([]))
     }
@@ -190,10 +223,14 @@ struct ObjectTests {
     @Test(
         "the version is parsed from an Accept header",
         arguments: [
-            ("application/vnd.layer+json; version=3.0", WireVersion.v3), ("application/vnd.layer+json;version=2.0", .v2),
-            ("application/vnd.layer+json; charset=utf-8; version=\"3.0\"", .v3), ("text/html, Application/vnd.layer+JSON ; Version = 2.0 , */*", .v2),
-            ("application/vnd.layer+json; version=1.0, application/vnd.layer+json; version=3.0", .v3), ("application/vnd.layer+json", nil),
-            ("application/vnd.layer+json; version=1.0", nil), ("application/vnd.layer+json; version=3", nil), ("application/json; version=3.0", nil),
+            ("application/vnd.layer+json; version=3.0", WireVersion.v3),
+            ("application/vnd.layer+json;version=2.0", .v2),
+            ("application/vnd.layer+json; charset=utf-8; version=\"3.0\"", .v3),
+            ("text/html, Application/vnd.layer+JSON ; Version = 2.0 , */*", .v2),
+            ("application/vnd.layer+json; version=1.0, application/vnd.layer+json; version=3.0", .v3),
+            ("application/vnd.layer+json", nil),
+            ("application/vnd.layer+json; version=1.0", nil), ("application/vnd.layer+json; version=3", nil),
+            ("application/json; version=3.0", nil),
             ("", nil),
             ("*/*", nil), (";;,,=;", nil),
         ] as [(String, WireVersion?)])
@@ -204,8 +241,10 @@ struct ObjectTests {
     @Test(
         "the Server API has two more versions, whose objects equal those of 2.0",
         arguments: [
-            ("application/vnd.layer+json; version=1.0", ServerVersion.v1, WireVersion.v2), ("application/vnd.layer+json;version=\"1.1\"", .v1_1, .v2),
-            ("application/vnd.layer+json ; version = 2.0", .v2, .v2), ("application/vnd.layer+json; version=3.0", .v3, .v3),
+            ("application/vnd.layer+json; version=1.0", ServerVersion.v1, WireVersion.v2),
+            ("application/vnd.layer+json;version=\"1.1\"", .v1_1, .v2),
+            ("application/vnd.layer+json ; version = 2.0", .v2, .v2),
+            ("application/vnd.layer+json; version=3.0", .v3, .v3),
             ("application/vnd.layer+json; version=4.0", nil, nil), ("application/json", nil, nil),
         ] as [(String, ServerVersion?, WireVersion?)])
     func acceptOfServer(header: String, version: ServerVersion?, objects: WireVersion?) {
@@ -217,7 +256,8 @@ struct ObjectTests {
 
     @Test("objects for an app's own server have URLs below another path, and errors do not")
     func below() {
-        let renderer = Renderer(baseURL: "https://chat.test/", webSocketURL: "wss://chat.test").withBasePath("/apps/a/users/u")
+        let renderer = Renderer(baseURL: "https://chat.test/", webSocketURL: "wss://chat.test")
+            .withBasePath("/apps/a/users/u")
         var writer = JSONWriter()
         renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "x/y")), into: &writer)
         let identity = String(buffer: writer.buffer)
@@ -226,7 +266,9 @@ struct ObjectTests {
         renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &writer)
         #expect(String(buffer: writer.buffer).contains("\"https://chat.test/docs/errors#service_unavailable\""))
         #expect(renderer.linkHeader.contains("<https://chat.test/conversations>"))
-        #expect(renderer.nextPage(ofList: "/conversations", query: nil, after: "c").contains("https://chat.test/apps/a/users/u/conversations?"))
+        #expect(
+            renderer.nextPage(ofList: "/conversations", query: nil, after: "c")
+                .contains("https://chat.test/apps/a/users/u/conversations?"))
     }
 
     @Test("the version equals that of the subprotocol")

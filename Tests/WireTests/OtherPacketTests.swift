@@ -5,11 +5,13 @@ import StrataWire
 import Testing
 
 struct OtherPacketTests {
-    private static let benObject = #"{"type":"Identity","id":"layer:///identities/ben.o","url":"https://chat.example.org/identities/ben.o"}"#
+    private static let benObject =
+        #"{"type":"Identity","id":"layer:///identities/ben.o","url":"https://chat.example.org/identities/ben.o"}"#
 
     private func packets(_ content: UserChange.Content, version: WireVersion = .v3) -> [JSONValue] {
         let change = UserChange(
-            appID: AppID(rawValue: uuid(partUUID)), user: ben.userID, position: Position(11), createdAt: created, content: content)
+            appID: AppID(rawValue: uuid(partUUID)), user: ben.userID, position: Position(11), createdAt: created,
+            content: content)
         let tails = renderer.tails(for: change, version: version)
         #expect(tails.allSatisfy { $0.isShared && !$0.needsCounts })
         return tails.map { packet($0) }
@@ -20,11 +22,15 @@ struct OtherPacketTests {
         let object = ChangePacketTests.conversationObject
         #expect(
             packets(.conversationHidden(conversationID, upTo: Position(2), wholly: true)) == [
-                changePacket(#"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":null}}"#)
+                changePacket(
+                    #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":null}}"#
+                )
             ])
         #expect(
             packets(.conversationHidden(conversationID, upTo: Position(2), wholly: false)) == [
-                changePacket(#"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":16384}}"#)
+                changePacket(
+                    #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":16384}}"#
+                )
             ])
     }
 
@@ -34,7 +40,9 @@ struct OtherPacketTests {
         let shown = packets(.conversationShown(view), version: version)
         #expect(shown.count == 1)
         #expect(shown.first?["body"]?["operation"] == .string("create"))
-        #expect(shown.first?["body"]?["data"] == written { renderer.writeConversation(view, for: ben.userID, version: version, into: &$0) })
+        #expect(
+            shown.first?["body"]?["data"]
+                == written { renderer.writeConversation(view, for: ben.userID, version: version, into: &$0) })
         #expect(packets(.conversationShown(nil)).isEmpty)
     }
 
@@ -57,7 +65,9 @@ struct OtherPacketTests {
                      [{"operation":"set","property":"last_message","value":null},{"operation":"set","property":"unread_message_count","value":3},
                       {"operation":"set","property":"total_message_count","value":4}]}
                     """))
-        let other = packets(.messageHidden(MessageID(rawValue: uuid(partUUID)), view: sampleView(lastMessage: sampleMessage())), version: .v2)
+        let other = packets(
+            .messageHidden(MessageID(rawValue: uuid(partUUID)), view: sampleView(lastMessage: sampleMessage())),
+            version: .v2)
         #expect(other.last?["body"]?["data"]?[0]?["id"] == .string("layer:///messages/\(messageUUID)"))
         #expect(other.last?["body"]?["data"]?[0]?["value"] == json(ObjectTests.messageJSON(version: .v2)))
     }
@@ -65,23 +75,30 @@ struct OtherPacketTests {
     @Test("messages hidden up to a position disappear, and the remaining counts follow")
     func messagesHidden() {
         let object = ChangePacketTests.conversationObject
-        let goes = #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":16384}}"#
+        let goes =
+            #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":16384}}"#
         let counts =
             #"{"operation":"set","property":"unread_message_count","value":3},{"operation":"set","property":"total_message_count","value":4}"#
-        func left(_ operations: String) -> String { #"{"operation":"update","object":\#(object),"user_position":11,"data":[\#(operations)]}"# }
+        func left(_ operations: String) -> String {
+            #"{"operation":"update","object":\#(object),"user_position":11,"data":[\#(operations)]}"#
+        }
         #expect(
             packets(.messagesHidden(upTo: Position(2), view: sampleView(lastMessage: sampleMessage())))
                 == [changePacket(goes), changePacket(left(counts))])
         #expect(
             packets(.messagesHidden(upTo: Position(2), view: sampleView()))
-                == [changePacket(goes), changePacket(left(#"{"operation":"set","property":"last_message","value":null},"# + counts))])
+                == [
+                    changePacket(goes),
+                    changePacket(left(#"{"operation":"set","property":"last_message","value":null},"# + counts)),
+                ])
     }
 
     @Test("a former participant loses messages and conversations that are deleted for all")
     func formerDeletions() {
         let named = #","conversation":{"id":"layer:///conversations/\#(conversationUUID)"}"#
         let goes = changePacket(
-            #"{"operation":"delete","object":\#(ChangePacketTests.messageObject),"user_position":11\#(named),"data":{"mode":"all_participants"}}"#)
+            #"{"operation":"delete","object":\#(ChangePacketTests.messageObject),"user_position":11\#(named),"data":{"mode":"all_participants"}}"#
+        )
         #expect(packets(.messageDeleted(messageID, in: conversationID, view: nil)) == [goes])
         let told = packets(.messageDeleted(messageID, in: conversationID, view: sampleView()))
         #expect(told.first == goes && told.last == packets(.messageHidden(messageID, view: sampleView())).last)
@@ -89,7 +106,8 @@ struct OtherPacketTests {
         #expect(
             packets(.conversationDeleted(conversationID)) == [
                 changePacket(
-                    #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"all_participants","from_position":null}}"#)
+                    #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"all_participants","from_position":null}}"#
+                )
             ])
     }
 
@@ -115,7 +133,8 @@ struct OtherPacketTests {
         #expect(
             packet(renderer.identityUpdated(identity, from: before))
                 == changePacket(
-                    #"{"operation":"update","object":\#(Self.benObject),"data":[{"operation":"set","property":"first_name","value":null}]}"#))
+                    #"{"operation":"update","object":\#(Self.benObject),"data":[{"operation":"set","property":"first_name","value":null}]}"#
+                ))
     }
 
     @Test("presence is sent as two leaves")
@@ -129,7 +148,10 @@ struct OtherPacketTests {
                     """))
         let sync = written { writer in
             renderer.writePresenceChanges(
-                [(ben.userID, Presence(status: .offline, lastSeenAt: nil)), (ana.userID, Presence(status: .busy, lastSeenAt: nil))],
+                [
+                    (ben.userID, Presence(status: .offline, lastSeenAt: nil)),
+                    (ana.userID, Presence(status: .busy, lastSeenAt: nil)),
+                ],
                 into: &writer)
         }
         #expect(sync["changes"]?.arrayValue?.count == 2)
@@ -173,7 +195,9 @@ struct OtherPacketTests {
             packet(renderer.response(to: "r8", method: "Presence.subscribe"))["body"]
                 == json(#"{"request_id":"r8","method":"Presence.subscribe","success":true,"data":{}}"#))
         let refusal = Failure(.idInUse, "Taken.", detail: .message(sampleMessage()))
-        let refused = packet(renderer.response(to: "r9", method: "Message.create", failure: refusal, for: ben.userID, version: .v2))["body"]
+        let refused = packet(
+            renderer.response(to: "r9", method: "Message.create", failure: refusal, for: ben.userID, version: .v2))[
+                "body"]
         #expect(refused?["success"] == .bool(false))
         #expect(refused?["data"]?["id"] == .string("id_in_use"))
         #expect(refused?["data"]?["data"] == json(ObjectTests.messageJSON(version: .v2)))

@@ -13,15 +13,19 @@ import Testing
         var message = sampleMessage(parts: [
             MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "at 9", size: 4, updatedAt: created),
             MessagePart(
-                id: uuid(Self.other), mimeType: "image/png", body: nil, size: 48_213, contentID: ContentID(rawValue: uuid(conversationUUID))),
+                id: uuid(Self.other), mimeType: "image/png", body: nil, size: 48_213,
+                contentID: ContentID(rawValue: uuid(conversationUUID))),
         ])
         message.updatedAt = created
         return message
     }
 
-    private func packets(_ edits: [Change.PartEdit], _ version: WireVersion, for reader: UserID = ben.userID) -> [JSONValue] {
+    private func packets(
+        _ edits: [Change.PartEdit], _ version: WireVersion, for reader: UserID = ben.userID
+    ) -> [JSONValue] {
         let change = sampleChange(.partsChanged(id: messageID, ordinal: 1, edits, edited()))
-        return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: version)).map { packet($0, reader: reader) }
+        return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: version))
+            .map { packet($0, reader: reader) }
     }
 
     @Test("rich content is shown with its download location")
@@ -51,10 +55,13 @@ import Testing
             .reduce(into: [String: JSONValue]()) { $0[$1["property"]?.stringValue ?? ""] = $1["value"] }
         #expect(
             set == [
-                "mime_type": .string("text/plain"), "body": .string("at 9"), "encoding": .null, "content": .null, "size": .integer(4),
+                "mime_type": .string("text/plain"), "body": .string("at 9"), "encoding": .null, "content": .null,
+                "size": .integer(4),
                 "updated_at": .string(Self.time),
             ])
-        #expect(sent.last?["body"]?["data"] == json(#"[{"operation":"set","property":"updated_at","value":"\#(Self.time)"}]"#))
+        #expect(
+            sent.last?["body"]?["data"]
+                == json(#"[{"operation":"set","property":"updated_at","value":"\#(Self.time)"}]"#))
     }
 
     @Test("added, removed and replaced parts are operations on the message's list")
@@ -66,7 +73,10 @@ import Testing
         #expect(added?["data"]?[1]?["property"] == .string("updated_at"))
         let removed = packets([.removed(uuid(conversationUUID), index: 2)], .v3).first?["body"]?["data"]
         #expect(
-            removed?[0] == json(#"{"operation":"remove","property":"parts","id":"layer:///messages/\#(messageUUID)/parts/\#(conversationUUID)"}"#))
+            removed?[0]
+                == json(
+                    #"{"operation":"remove","property":"parts","id":"layer:///messages/\#(messageUUID)/parts/\#(conversationUUID)"}"#
+                ))
         let replaced = packets([.allReplaced], .v3).first?["body"]?["data"]?[0]
         #expect(replaced?["operation"] == .string("set") && replaced?["value"]?.arrayValue?.count == 2)
         // The part has been removed since. Its removal is later in the log.
@@ -80,7 +90,9 @@ import Testing
         for reader in [ana.userID, ben.userID] {
             let sent = packets([.changed(uuid(partUUID))], .v2, for: reader)
             #expect(sent.count == 1 && sent.first?["body"]?["operation"] == .string("create"))
-            #expect(sent.first?["body"]?["data"] == written { renderer.writeMessage(edited(), for: reader, version: .v2, into: &$0) })
+            #expect(
+                sent.first?["body"]?["data"]
+                    == written { renderer.writeMessage(edited(), for: reader, version: .v2, into: &$0) })
         }
     }
 }

@@ -5,23 +5,30 @@ import Testing
 @testable import StrataWire
 
 @Suite struct ReceiptAudienceTests {
-    private func packets(_ content: Change.Content, for reader: UserID, counts: [UserID: UserCounts] = [:]) -> [JSONValue] {
+    private func packets(
+        _ content: Change.Content, for reader: UserID, counts: [UserID: UserCounts] = [:]
+    ) -> [JSONValue] {
         let change = sampleChange(content, counts: counts)
-        return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: .v3)).map { packet($0, reader: reader) }
+        return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: .v3))
+            .map { packet($0, reader: reader) }
     }
 
     @Test("receipts of a large conversation are sent to the sender and the reader only")
     func narrow() {
         let receipts = [
-            Change.Receipt(user: ben.userID, messageID: messageID, ordinal: 1, status: .read, sender: ana.userID, audience: .senderAndReader),
             Change.Receipt(
-                user: ben.userID, messageID: MessageID(rawValue: uuid(partUUID)), ordinal: 2, status: .read, sender: cleo.userID, audience: .reader),
+                user: ben.userID, messageID: messageID, ordinal: 1, status: .read, sender: ana.userID,
+                audience: .senderAndReader),
+            Change.Receipt(
+                user: ben.userID, messageID: MessageID(rawValue: uuid(partUUID)), ordinal: 2, status: .read,
+                sender: cleo.userID, audience: .reader),
         ]
         let counts = [ben.userID: UserCounts(excluded: 1, hidden: 0, position: Position(7))]
         let told = packets(.receipts(receipts), for: ben.userID, counts: counts)
         #expect(told.count == 3 && told.last?["body"]?["data"]?[0]?["property"] == .string("unread_message_count"))
         let toAna = packets(.receipts(receipts), for: ana.userID, counts: counts)
-        #expect(toAna.count == 1 && toAna.first?["body"]?["object"]?["id"] == .string("layer:///messages/\(messageUUID)"))
+        #expect(
+            toAna.count == 1 && toAna.first?["body"]?["object"]?["id"] == .string("layer:///messages/\(messageUUID)"))
         #expect(packets(.receipts(receipts), for: cleo.userID, counts: counts).isEmpty)
     }
 
@@ -45,8 +52,11 @@ import Testing
         }
         #expect(
             shown(ana.userID)
-                == json(#"{"layer:///identities/ana":"read","layer:///identities/ben.o":"delivered","layer:///identities/cleo":"sent"}"#))
+                == json(
+                    #"{"layer:///identities/ana":"read","layer:///identities/ben.o":"delivered","layer:///identities/cleo":"sent"}"#
+                ))
         #expect(shown(ben.userID) == json(#"{"layer:///identities/ana":"read","layer:///identities/ben.o":"read"}"#))
-        #expect(shown(cleo.userID) == json(#"{"layer:///identities/ana":"read","layer:///identities/cleo":"delivered"}"#))
+        #expect(
+            shown(cleo.userID) == json(#"{"layer:///identities/ana":"read","layer:///identities/cleo":"delivered"}"#))
     }
 }

@@ -32,13 +32,18 @@ struct RequestTests {
     @Test(
         "an invalid conversation is refused by name",
         arguments: [
-            ("[]", Failure.Code.invalidRequest, nil), ("\"x\"", .invalidRequest, nil), ("{}", .missingProperty, "participants"),
-            (#"{"participants":null}"#, .missingProperty, "participants"), (#"{"participants":"ana"}"#, .invalidProperty, "participants"),
-            (#"{"participants":["ana",1]}"#, .invalidProperty, "participants.1"), (#"{"participants":[""]}"#, .invalidProperty, "participants.0"),
+            ("[]", Failure.Code.invalidRequest, nil), ("\"x\"", .invalidRequest, nil),
+            ("{}", .missingProperty, "participants"),
+            (#"{"participants":null}"#, .missingProperty, "participants"),
+            (#"{"participants":"ana"}"#, .invalidProperty, "participants"),
+            (#"{"participants":["ana",1]}"#, .invalidProperty, "participants.1"),
+            (#"{"participants":[""]}"#, .invalidProperty, "participants.0"),
             (#"{"participants":["layer:///conversations/x"]}"#, .invalidProperty, "participants.0"),
             (#"{"participants":["a%zz"]}"#, .invalidProperty, "participants.0"),
-            (#"{"participants":[],"distinct":"yes"}"#, .invalidProperty, "distinct"), (#"{"participants":[],"id":"x"}"#, .invalidProperty, "id"),
-            (#"{"participants":[],"id":7}"#, .invalidProperty, "id"), (#"{"participants":[],"metadata":"x"}"#, .invalidProperty, "metadata"),
+            (#"{"participants":[],"distinct":"yes"}"#, .invalidProperty, "distinct"),
+            (#"{"participants":[],"id":"x"}"#, .invalidProperty, "id"),
+            (#"{"participants":[],"id":7}"#, .invalidProperty, "id"),
+            (#"{"participants":[],"metadata":"x"}"#, .invalidProperty, "metadata"),
             (#"{"participants":[],"metadata":[]}"#, .invalidProperty, "metadata"),
             (#"{"participants":[],"metadata":{"a":{"b":1}}}"#, .invalidProperty, "metadata.a.b"),
             (#"{"participants":[],"metadata":{"a":null}}"#, .invalidProperty, "metadata.a"),
@@ -58,9 +63,12 @@ struct RequestTests {
     @Test("metadata has exact limits")
     func metadataLimits() throws {
         func body(_ metadata: String) -> JSONValue { json(#"{"participants":[],"metadata":\#(metadata)}"#) }
-        func nested(_ depth: Int) -> String { String(repeating: #"{"k":"#, count: depth) + "\"v\"" + String(repeating: "}", count: depth) }
+        func nested(_ depth: Int) -> String {
+            String(repeating: #"{"k":"#, count: depth) + "\"v\"" + String(repeating: "}", count: depth)
+        }
         let longest = String(repeating: "é", count: 1024)
-        #expect(try CreateConversationBody(body(#"{"a":"\#(longest)"}"#)).metadata?.leaves.first?.value.utf8.count == 2048)
+        #expect(
+            try CreateConversationBody(body(#"{"a":"\#(longest)"}"#)).metadata?.leaves.first?.value.utf8.count == 2048)
         #expect(failure { _ = try CreateConversationBody(body(#"{"a":"\#(longest)x"}"#)) }?.property == "metadata.a")
         #expect(try CreateConversationBody(body(nested(32))).metadata?.leaves.count == 1)
         #expect(failure { _ = try CreateConversationBody(body(nested(33))) }?.code == .invalidProperty)
@@ -73,11 +81,13 @@ struct RequestTests {
 
     @Test("the last of duplicate metadata keys counts, with any value")
     func metadataDuplicates() throws {
-        let body = try CreateConversationBody(json(#"{"participants":[],"metadata":{"a":{"b":"x"},"c":"1","a":"y","c":"2"}}"#))
+        let body = try CreateConversationBody(
+            json(#"{"participants":[],"metadata":{"a":{"b":"x"},"c":"1","a":"y","c":"2"}}"#))
         #expect(
             body.metadata
                 == MetadataTree(leaves: [
-                    MetadataLeaf(path: MetadataPath(trusted: "a"), value: "y"), MetadataLeaf(path: MetadataPath(trusted: "c"), value: "2"),
+                    MetadataLeaf(path: MetadataPath(trusted: "a"), value: "y"),
+                    MetadataLeaf(path: MetadataPath(trusted: "c"), value: "2"),
                 ]))
     }
 
@@ -92,11 +102,16 @@ struct RequestTests {
         #expect(try MarkAllReadBody(json(#"{"position":null}"#)).upTo == nil)
         #expect(try MarkAllReadBody(json(#"{"position":24577}"#)).upTo == Position(3))
         #expect(try MarkAllReadBody(json(#"{"position":-5}"#)).upTo == .zero)
-        #expect(try ReplayBody(json(#"{"from_timestamp":"2018-05-04T09:30:00.125+00:00"}"#)).from.microseconds == 1_525_426_200_125_000)
         #expect(
-            try PresenceSyncBody(json(#"{"ids":["ana","layer:///identities/ben"]}"#)) == .users([UserID(trusted: "ana"), UserID(trusted: "ben")]))
+            try ReplayBody(json(#"{"from_timestamp":"2018-05-04T09:30:00.125+00:00"}"#)).from.microseconds
+                == 1_525_426_200_125_000)
+        #expect(
+            try PresenceSyncBody(json(#"{"ids":["ana","layer:///identities/ben"]}"#))
+                == .users([UserID(trusted: "ana"), UserID(trusted: "ben")]))
         #expect(try PresenceSyncBody(json(#"{"ids":[]}"#)) == .users([]))
-        #expect(try PresenceSyncBody(json(#"{"ids":null,"since":"1970-01-01T00:00:00Z"}"#)) == .since(Timestamp(microseconds: 0)))
+        #expect(
+            try PresenceSyncBody(json(#"{"ids":null,"since":"1970-01-01T00:00:00Z"}"#))
+                == .since(Timestamp(microseconds: 0)))
     }
 
     @Test(
@@ -114,7 +129,10 @@ struct RequestTests {
 
     @Test("invalid small bodies are refused by name")
     func badSmallBodies() {
-        func check(_ code: Failure.Code, _ property: String?, _ location: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
+        func check(
+            _ code: Failure.Code, _ property: String?, _ location: SourceLocation = #_sourceLocation,
+            _ body: () throws -> Void
+        ) {
             let result = failure(body)
             #expect(result?.code == code, sourceLocation: location)
             #expect(result?.property == property, sourceLocation: location)
@@ -135,10 +153,18 @@ struct RequestTests {
         check(.invalidProperty, "since") { _ = try PresenceSyncBody(json(#"{"since":"x"}"#)) }
         check(.invalidRequest, nil) { _ = try PresenceUpdateBody(json("{}")) }
         check(.invalidRequest, "0") { _ = try PresenceUpdateBody(json("[1]")) }
-        check(.invalidProperty, "status") { _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"status","value":"asleep"}]"#)) }
-        check(.invalidProperty, "status") { _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"status"}]"#)) }
-        check(.invalidOperation, "status") { _ = try PresenceUpdateBody(json(#"[{"operation":"delete","property":"status"}]"#)) }
-        check(.invalidProperty, "mood") { _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"mood","value":"x"}]"#)) }
+        check(.invalidProperty, "status") {
+            _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"status","value":"asleep"}]"#))
+        }
+        check(.invalidProperty, "status") {
+            _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"status"}]"#))
+        }
+        check(.invalidOperation, "status") {
+            _ = try PresenceUpdateBody(json(#"[{"operation":"delete","property":"status"}]"#))
+        }
+        check(.invalidProperty, "mood") {
+            _ = try PresenceUpdateBody(json(#"[{"operation":"set","property":"mood","value":"x"}]"#))
+        }
     }
 
     @Test("queries have defaults and are limited to the permitted values")
@@ -155,7 +181,9 @@ struct RequestTests {
         #expect(try UsersQuery { ["from_id": "layer:///identities/a%20b"][$0] }.fromID?.rawValue == "a b")
         #expect(try UsersQuery { _ in nil }.pageSize == 500)
         #expect(try PageQuery<MessageID> { ["from_id": messageUUID][$0] }.fromID == messageID)
-        for text in ["0", "-1", "x", "1.5", "+5", " 5"] { #expect(failure { _ = try query(["page_size": text]) }?.property == "page_size") }
+        for text in ["0", "-1", "x", "1.5", "+5", " 5"] {
+            #expect(failure { _ = try query(["page_size": text]) }?.property == "page_size")
+        }
         #expect(failure { _ = try query(["sort_by": "name"]) }?.property == "sort_by")
         #expect(failure { _ = try query(["from_id": "layer:///messages/\(messageUUID)"]) }?.property == "from_id")
         #expect(failure { _ = try UsersQuery { ["from_id": "a/b"][$0] } }?.property == "from_id")
@@ -177,7 +205,9 @@ struct RequestTests {
 
     @Test("a conversation's deletion from the own devices may have a position")
     func deletionUpTo() throws {
-        func query(_ values: [String: String]) throws -> ConversationDeletionQuery { try ConversationDeletionQuery { values[$0] } }
+        func query(_ values: [String: String]) throws -> ConversationDeletionQuery {
+            try ConversationDeletionQuery { values[$0] }
+        }
         #expect(try query(["mode": "my_devices", "leave": "true"]).upTo == nil)
         let full = try query(["mode": "my_devices", "leave": "true", "position": "12"])
         #expect(full.mode == .myDevices && full.leave && full.upTo == Position(12))
@@ -195,14 +225,18 @@ struct RequestTests {
         let (first, second) = ("layer:///messages/\(messageUUID)", "layer:///messages/\(partUUID)")
         let shouted = "layer:///messages/\(messageUUID.uppercased())"
         let body = try ReceiptsBody(json(#"{"type":"delivery","ids":["\#(first)","\#(second)","\#(shouted)"]}"#))
-        #expect(body.kind == .delivery && body.messages == [MessageID(rawValue: uuid(messageUUID)), MessageID(rawValue: uuid(partUUID))])
+        #expect(
+            body.kind == .delivery
+                && body.messages == [MessageID(rawValue: uuid(messageUUID)), MessageID(rawValue: uuid(partUUID))])
         #expect(failure { _ = try ReceiptsBody(json(#"{"ids":["\#(first)"]}"#)) }?.property == "type")
         #expect(failure { _ = try ReceiptsBody(json(#"{"type":"read"}"#)) }?.code == .missingProperty)
         for ids in ["[]", "5", "[" + Array(repeating: "\"\(first)\"", count: 1001).joined(separator: ",") + "]"] {
             #expect(failure { _ = try ReceiptsBody(json(#"{"type":"read","ids":\#(ids)}"#)) }?.property == "ids")
         }
         for id in ["5", "\"x\"", "\"layer:///conversations/\(messageUUID)\""] {
-            #expect(failure { _ = try ReceiptsBody(json(#"{"type":"read","ids":["\#(first)",\#(id)]}"#)) }?.property == "ids.1")
+            #expect(
+                failure { _ = try ReceiptsBody(json(#"{"type":"read","ids":["\#(first)",\#(id)]}"#)) }?.property
+                    == "ids.1")
         }
         let ignored = written { renderer.writeIgnoredMessages(body.messages, into: &$0) }
         #expect(ignored == json(#"{"ignored":["\#(first)","\#(second)"]}"#))

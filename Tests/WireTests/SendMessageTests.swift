@@ -7,8 +7,12 @@ struct SendMessageTests {
     private static let longest = String(repeating: "é", count: 2048)
     private static let base64 = String(repeating: "AAAA", count: 683)
 
-    private func parse(_ text: String, version: WireVersion = .v3) throws -> SendMessageBody { try SendMessageBody(json(text), version: version) }
-    private func part(_ members: String) -> String { #"{"parts":[{"mime_type":"text/plain","body":"x"},{\#(members)}]}"# }
+    private func parse(_ text: String, version: WireVersion = .v3) throws -> SendMessageBody {
+        try SendMessageBody(json(text), version: version)
+    }
+    private func part(_ members: String) -> String {
+        #"{"parts":[{"mime_type":"text/plain","body":"x"},{\#(members)}]}"#
+    }
 
     @Test("a message in the format of 3.0 stock clients is accepted")
     func version3() throws {
@@ -21,7 +25,10 @@ struct SendMessageTests {
         #expect(body.id == messageID)
         #expect(body.parts.count == 3)
         #expect(body.parts[0] == MessagePart(id: uuid(partUUID), mimeType: "a/b;role=root", body: "é", size: 2))
-        #expect(body.parts[1] == MessagePart(id: uuid(conversationUUID), mimeType: "image/png", body: "AAECAw==", encoding: "base64", size: 4))
+        #expect(
+            body.parts[1]
+                == MessagePart(
+                    id: uuid(conversationUUID), mimeType: "image/png", body: "AAECAw==", encoding: "base64", size: 4))
         #expect(body.parts[2].size == 0)
         #expect(Set(body.parts.map(\.id)).count == 3)
         #expect(body.notification == #"{"text":"hi","recipients":{"layer:///identities/b":{"text":"é"}}}"#)
@@ -29,7 +36,9 @@ struct SendMessageTests {
 
     @Test("2.0 clients do not name their parts, and extra members are ignored")
     func version2() throws {
-        let body = try parse(#"{"parts":[{"mime_type":"text/plain","body":"a","id":7},{"mime_type":"text/plain","body":"b"}]}"#, version: .v2)
+        let body = try parse(
+            #"{"parts":[{"mime_type":"text/plain","body":"a","id":7},{"mime_type":"text/plain","body":"b"}]}"#,
+            version: .v2)
         #expect(body.id == nil)
         #expect(body.parts.map(\.body) == ["a", "b"])
         #expect(body.parts[0].id != body.parts[1].id)
@@ -46,14 +55,18 @@ struct SendMessageTests {
     @Test(
         "an invalid message is refused by name, with the index of the part",
         arguments: [
-            ("[]", Failure.Code.invalidRequest, nil), ("{}", .missingProperty, "parts"), (#"{"parts":null}"#, .missingProperty, "parts"),
+            ("[]", Failure.Code.invalidRequest, nil), ("{}", .missingProperty, "parts"),
+            (#"{"parts":null}"#, .missingProperty, "parts"),
             (#"{"parts":{}}"#, .invalidProperty, "parts"), (#"{"parts":[]}"#, .invalidProperty, "parts"),
             (#"{"parts":[1]}"#, .invalidProperty, "parts.0"),
             (#"{"parts":[{"body":"x"}]}"#, .missingProperty, "parts.0.mime_type"),
             (#"{"parts":[{"mime_type":"","body":"x"}]}"#, .invalidProperty, "parts.0.mime_type"),
             (#"{"parts":[{"mime_type":5,"body":"x"}]}"#, .invalidProperty, "parts.0.mime_type"),
             (#"{"id":"x","parts":[{"mime_type":"x","body":"x"}]}"#, .invalidProperty, "id"),
-            (#"{"id":"layer:///conversations/\#(messageUUID)","parts":[{"mime_type":"x","body":"x"}]}"#, .invalidProperty, "id"),
+            (
+                #"{"id":"layer:///conversations/\#(messageUUID)","parts":[{"mime_type":"x","body":"x"}]}"#,
+                .invalidProperty, "id"
+            ),
         ] as [(String, Failure.Code, String?)])
     func badMessages(text: String, code: Failure.Code, property: String?) {
         let result = failure { _ = try parse(text) }
@@ -64,11 +77,15 @@ struct SendMessageTests {
     @Test(
         "an invalid part is refused by name",
         arguments: [
-            (#""mime_type":"x""#, Failure.Code.missingProperty, "parts.1.body"), (#""mime_type":"x","body":null"#, .missingProperty, "parts.1.body"),
+            (#""mime_type":"x""#, Failure.Code.missingProperty, "parts.1.body"),
+            (#""mime_type":"x","body":null"#, .missingProperty, "parts.1.body"),
             (#""mime_type":"x","body":{}"#, .invalidProperty, "parts.1.body"),
             (#""mime_type":"x","body":"x","encoding":"gzip""#, .invalidProperty, "parts.1.encoding"),
             (#""mime_type":"x","body":"x","encoding":true"#, .invalidProperty, "parts.1.encoding"),
-            (#""mime_type":"x","content":{"id":"layer:///content/x","size":3000}"#, .invalidProperty, "parts.1.content"),
+            (
+                #""mime_type":"x","content":{"id":"layer:///content/x","size":3000}"#, .invalidProperty,
+                "parts.1.content"
+            ),
             (#""mime_type":"x","body":"AAA","encoding":"base64""#, .invalidProperty, "parts.1.body"),
             (#""mime_type":"x","body":"AA=A","encoding":"base64""#, .invalidProperty, "parts.1.body"),
             (#""mime_type":"x","body":"A===","encoding":"base64""#, .invalidProperty, "parts.1.body"),
@@ -77,7 +94,10 @@ struct SendMessageTests {
             (#""mime_type":"x","body":"\#(base64)","encoding":"base64""#, .invalidProperty, "parts.1.body"),
             (#""mime_type":"x","body":"x","id":5"#, .invalidProperty, "parts.1.id"),
             (#""mime_type":"x","body":"x","id":"x""#, .invalidProperty, "parts.1.id"),
-            (#""mime_type":"x","body":"x","id":"layer:///messages/\#(messageUUID)/parts/\#(partUUID)""#, .invalidProperty, "parts.1.id"),
+            (
+                #""mime_type":"x","body":"x","id":"layer:///messages/\#(messageUUID)/parts/\#(partUUID)""#,
+                .invalidProperty, "parts.1.id"
+            ),
         ] as [(String, Failure.Code, String)])
     func badParts(members: String, code: Failure.Code, property: String) {
         let result = failure { _ = try parse(part(members)) }
@@ -94,8 +114,10 @@ struct SendMessageTests {
         let good = "layer:///messages/\(messageUUID)/parts/\(partUUID)"
         #expect(failure { _ = try parse(parts([good])) } == nil)
         for bad in [
-            "layer:///messages/\(conversationUUID)/parts/\(partUUID)", "layer:///messages/\(messageUUID)/part/\(partUUID)", "/parts/\(partUUID)",
-            "layer:///messages/\(messageUUID)/parts/0", "layer:///messages/\(messageUUID)", "layer:///messages/\(messageUUID)parts/\(partUUID)",
+            "layer:///messages/\(conversationUUID)/parts/\(partUUID)",
+            "layer:///messages/\(messageUUID)/part/\(partUUID)", "/parts/\(partUUID)",
+            "layer:///messages/\(messageUUID)/parts/0", "layer:///messages/\(messageUUID)",
+            "layer:///messages/\(messageUUID)parts/\(partUUID)",
         ] { #expect(failure { _ = try parse(parts([bad])) }?.property == "parts.0.id", "\(bad)") }
         #expect(failure { _ = try parse(parts([good, good])) }?.property == "parts.1.id")
         #expect(failure { _ = try parse(parts([good, partUUID.uppercased()])) }?.property == "parts.1.id")
@@ -120,7 +142,8 @@ struct SendMessageTests {
         }
         #expect(try parse(parts(1000, "")).parts.count == 1000)
         #expect(failure { _ = try parse(parts(1001, "")) }?.property == "parts")
-        #expect(failure { _ = try SendMessageBody(json(parts(4, "")), version: .v3, partsLimit: 3) }?.property == "parts")
+        #expect(
+            failure { _ = try SendMessageBody(json(parts(4, "")), version: .v3, partsLimit: 3) }?.property == "parts")
         #expect(try SendMessageBody(json(parts(1001, "")), version: .v3, partsLimit: 2000).parts.count == 1001)
         let body = String(repeating: "x", count: 2048)
         #expect(try parse(parts(128, body)).parts.count == 128)
@@ -130,7 +153,8 @@ struct SendMessageTests {
     @Test(
         "an invalid notification never refuses a message",
         arguments: [
-            ("null", nil), ("\"x\"", nil), ("[]", nil), ("{}", "{}"), (#"{"a":[1,null,{"b":1.5}]}"#, #"{"a":[1,null,{"b":1.5}]}"#),
+            ("null", nil), ("\"x\"", nil), ("[]", nil), ("{}", "{}"),
+            (#"{"a":[1,null,{"b":1.5}]}"#, #"{"a":[1,null,{"b":1.5}]}"#),
             (#"{"text":"\#(String(repeating: "x", count: 17_000))"}"#, nil),
         ] as [(String, String?)])
     func notifications(text: String, kept: String?) throws {

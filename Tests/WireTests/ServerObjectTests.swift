@@ -10,11 +10,14 @@ struct ServerObjectTests {
 
     private func server(_ version: ServerVersion, reader: UserID? = nil) -> ServerRenderer {
         let path = "/apps/\(partUUID)"
-        return ServerRenderer(renderer.withBasePath(reader.map { "\(path)/users/\($0.percentEncoded)" } ?? path), version: version, reader: reader)
+        return ServerRenderer(
+            renderer.withBasePath(reader.map { "\(path)/users/\($0.percentEncoded)" } ?? path), version: version,
+            reader: reader)
     }
 
     private func message(
-        _ version: ServerVersion, _ form: ServerRenderer.Form, _ message: Message = sampleMessage(), reader: UserID? = nil
+        _ version: ServerVersion, _ form: ServerRenderer.Form, _ message: Message = sampleMessage(),
+        reader: UserID? = nil
     ) -> JSONValue {
         written { server(version, reader: reader).writeMessage(message, form: form, into: &$0) }
     }
@@ -43,13 +46,21 @@ struct ServerObjectTests {
                     """))
     }
 
-    @Test("a user's view has last message, unread count and URLs below the user; a former participant sees no participants")
+    @Test(
+        "a user's view has last message, unread count and URLs below the user; a former participant sees no participants"
+    )
     func userView() {
-        let view = written { server(.v1, reader: ben.userID).writeConversation(sampleView(lastMessage: sampleMessage()), into: &$0) }
+        let view = written {
+            server(.v1, reader: ben.userID).writeConversation(sampleView(lastMessage: sampleMessage()), into: &$0)
+        }
         #expect(view["url"] == .string("\(Self.base)/users/ben.o/conversations/\(conversationUUID)"))
         #expect(view["unread_message_count"] == .integer(3) && view["last_message"]?["is_unread"] == .bool(true))
-        #expect(view["last_message"]?["receipts_url"] == .string("\(Self.base)/users/ben.o/messages/\(messageUUID)/receipts"))
-        let left = written { server(.v1, reader: ben.userID).writeConversation(sampleView(isParticipant: false), into: &$0) }
+        #expect(
+            view["last_message"]?["receipts_url"]
+                == .string("\(Self.base)/users/ben.o/messages/\(messageUUID)/receipts"))
+        let left = written {
+            server(.v1, reader: ben.userID).writeConversation(sampleView(isParticipant: false), into: &$0)
+        }
         #expect(left["participants"] == .array([]) && left["last_message"] == .null)
     }
 
@@ -76,7 +87,10 @@ struct ServerObjectTests {
             [{"id":"layer:///messages/\(messageUUID)/parts/\(partUUID)","mime_type":"text/plain","body":"Train leaves at 8","encoding":null,"content":null}]
             """
         let value = message(.v3, .created)
-        #expect(names(of: value) == ["id", "url", "conversation", "channel", "parts", "sent_at", "sender", "recipient_status"])
+        #expect(
+            names(of: value) == [
+                "id", "url", "conversation", "channel", "parts", "sent_at", "sender", "recipient_status",
+            ])
         #expect(value["url"] == .string("\(conversationURL)/messages/\(messageUUID)") && value["channel"] == .null)
         #expect(value["parts"] == json(parts))
         #expect(names(of: message(.v2, .created)) == names(of: value).filter { $0 != "channel" })
@@ -123,7 +137,8 @@ struct ServerObjectTests {
     func event() {
         let expected = ["id", "url", "position", "conversation", "parts", "sent_at", "sender", "recipient_status"]
         for version in [ServerVersion.v2, .v3] { #expect(names(of: message(version, .event)) == expected) }
-        #expect(names(of: message(.v3, .event)["parts"]?[0]) == ["id", "url", "mime_type", "body", "encoding", "content"])
+        #expect(
+            names(of: message(.v3, .event)["parts"]?[0]) == ["id", "url", "mime_type", "body", "encoding", "content"])
         #expect(message(.v1, .event) == message(.v1, .read))
     }
 
@@ -131,9 +146,12 @@ struct ServerObjectTests {
     func named() {
         var named = sampleMessage()
         named.sender = .name("Concierge")
-        let identity = json(#"{"id":null,"url":null,"user_id":null,"display_name":"Concierge","avatar_url":null,"name":"Concierge"}"#)
+        let identity = json(
+            #"{"id":null,"url":null,"user_id":null,"display_name":"Concierge","avatar_url":null,"name":"Concierge"}"#)
         for version in [ServerVersion.v2, .v3] {
-            for form in [ServerRenderer.Form.created, .read, .event] { #expect(message(version, form, named)["sender"] == identity) }
+            for form in [ServerRenderer.Form.created, .read, .event] {
+                #expect(message(version, form, named)["sender"] == identity)
+            }
         }
         #expect(message(.v1, .created, named)["sender"] == json(#"{"name":"Concierge"}"#))
         #expect(message(.v1, .read, named)["sender"] == json(#"{"user_id":null,"name":"Concierge"}"#))
@@ -144,7 +162,8 @@ struct ServerObjectTests {
     @Test("the server sees every recipient's status, in conversations of any size")
     func statuses() {
         var large = sampleMessage(
-            recipients: (0..<40).map { .init(userID: UserID(trusted: "u\(10 + $0)"), status: .delivered, shownStatus: .sent) })
+            recipients: (0..<40)
+                .map { .init(userID: UserID(trusted: "u\(10 + $0)"), status: .delivered, shownStatus: .sent) })
         large.receiptPolicy = [.noDelivery]
         let statuses = message(.v3, .read, large)["recipient_status"]
         #expect(names(of: statuses).count == 40)
@@ -155,7 +174,8 @@ struct ServerObjectTests {
 
     @Test("a sender who is not a participant is no recipient, in large conversations too")
     func bot() {
-        var large = sampleMessage(recipients: (0..<40).map { .init(userID: UserID(trusted: "u\(10 + $0)"), status: .sent) })
+        var large = sampleMessage(
+            recipients: (0..<40).map { .init(userID: UserID(trusted: "u\(10 + $0)"), status: .sent) })
         large.sender = .user(BasicIdentity(userID: UserID(trusted: "bot"), displayName: "Bot"))
         let client = written { renderer.writeMessage(large, for: UserID(trusted: "u11"), version: .v3, into: &$0) }
         #expect(client["recipient_status"] == json(#"{"layer:///identities/u11":"sent"}"#))
@@ -173,7 +193,8 @@ struct ServerObjectTests {
         #expect(value?[0]?["body"] == .string("é") && value?[0]?["encoding"] == .null)
         #expect(value?[1]?["body"] == .string("/9j/4A==") && value?[1]?["encoding"] == .string("base64"))
         let bare = message(.v1, .created, sampleMessage(parts: parts))["parts"]
-        #expect(names(of: bare?[0]) == ["mime_type", "body"] && names(of: bare?[1]) == ["mime_type", "body", "encoding"])
+        #expect(
+            names(of: bare?[0]) == ["mime_type", "body"] && names(of: bare?[1]) == ["mime_type", "body", "encoding"])
     }
 
     @Test("encoded text is returned as text in the answer to an announcement", arguments: ServerVersion.allCases)
@@ -184,13 +205,19 @@ struct ServerObjectTests {
         ]
         let sent = written {
             renderer.writeSentAnnouncement(
-                AnnouncementID(rawValue: uuid(messageUUID)), sender: .user(ana), recipients: [ben.userID], sentAt: created, parts: parts,
+                AnnouncementID(rawValue: uuid(messageUUID)), sender: .user(ana), recipients: [ben.userID],
+                sentAt: created, parts: parts,
                 version: version, into: &$0)
         }
-        #expect(sent["parts"]?[0]?["body"] == .string("é") && sent["parts"]?[0]?["encoding"] == (version < .v2 ? nil : .null))
-        #expect(sent["parts"]?[1]?["body"] == .string("/9j/4A==") && sent["parts"]?[1]?["encoding"] == .string("base64"))
+        #expect(
+            sent["parts"]?[0]?["body"] == .string("é")
+                && sent["parts"]?[0]?["encoding"] == (version < .v2 ? nil : .null))
+        #expect(
+            sent["parts"]?[1]?["body"] == .string("/9j/4A==") && sent["parts"]?[1]?["encoding"] == .string("base64"))
         let message = message(version, .created, sampleMessage(parts: parts))["parts"]
-        #expect(names(of: sent["parts"]?[0]) == names(of: message?[0]) && names(of: sent["parts"]?[1]) == names(of: message?[1]))
+        #expect(
+            names(of: sent["parts"]?[0]) == names(of: message?[0])
+                && names(of: sent["parts"]?[1]) == names(of: message?[1]))
     }
 
     @Test("rich content is described with the server's URL for a fresh download URL")
@@ -208,7 +235,8 @@ struct ServerObjectTests {
                         """))
             #expect(value?["body"] == .null)
         }
-        #expect(names(of: message(.v1, .created, sampleMessage(parts: [part]))["parts"]?[0]) == ["mime_type", "content"])
+        #expect(
+            names(of: message(.v1, .created, sampleMessage(parts: [part]))["parts"]?[0]) == ["mime_type", "content"])
     }
 
     // MARK: Failures

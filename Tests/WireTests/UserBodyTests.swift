@@ -20,7 +20,9 @@ import Testing
     @Test("a replaced identity has the named members, and null equals an absent one")
     func whole() throws {
         let body = try IdentityBody(
-            json(#"{"display_name":"Ana","first_name":null,"metadata":{"a":"1","b":null},"type":"Bot","user_id":"ana","other":[1]}"#), of: ana)
+            json(
+                #"{"display_name":"Ana","first_name":null,"metadata":{"a":"1","b":null},"type":"Bot","user_id":"ana","other":[1]}"#
+            ), of: ana)
         #expect(body.texts == ["display_name": "Ana"])
         #expect(body.metadata == ["a": "1"] && body.kind == .bot && body.keys.isEmpty)
     }
@@ -48,7 +50,9 @@ import Testing
                  {"operation":"delete","property":"metadata.c"},{"operation":"set","property":"first_name","value":"x"},
                  {"operation":"delete","property":"first_name"},{"operation":"set","property":"identity_type","value":"user"}]
                 """#))
-        #expect(body.metadata == ["b": "2"] && body.keys == ["c": nil] && body.texts == ["first_name": nil] && body.kind == .user)
+        #expect(
+            body.metadata == ["b": "2"] && body.keys == ["c": nil] && body.texts == ["first_name": nil]
+                && body.kind == .user)
         #expect(try IdentityBody(patch: json("[]")).isEmpty)
     }
 
@@ -62,7 +66,8 @@ import Testing
         "an invalid patch is refused by name",
         arguments: [
             (#"{}"#, Failure.Code.invalidRequest, nil), (#"[1]"#, .invalidRequest, nil),
-            (#"[{"property":"first_name"}]"#, .missingProperty, "0.operation"), (#"[{"operation":"set"}]"#, .missingProperty, "0.property"),
+            (#"[{"property":"first_name"}]"#, .missingProperty, "0.operation"),
+            (#"[{"operation":"set"}]"#, .missingProperty, "0.property"),
             (#"[{"operation":"set","property":""}]"#, .invalidProperty, "0.property"),
             (#"[{"operation":"set","property":"first_name"}]"#, .missingProperty, "0.value"),
             (#"[{"operation":"set","property":"presence","value":"x"}]"#, .invalidProperty, "presence"),
@@ -78,28 +83,39 @@ import Testing
     @Test("limits count Unicode scalars, and a NUL cannot be stored")
     func limits() throws {
         let long = String(repeating: "é", count: 128)
-        #expect(try IdentityBody(.object([.init("display_name", value: .string(long))]), of: ana).texts["display_name"] == long)
+        #expect(
+            try IdentityBody(.object([.init("display_name", value: .string(long))]), of: ana).texts["display_name"]
+                == long)
         for text in [long + "x", "a\u{0}"] {
             #expect(
-                failure { try IdentityBody(.object([.init("display_name", value: .string(text))]), of: ana) }?.detail == .property("display_name"))
+                failure { try IdentityBody(.object([.init("display_name", value: .string(text))]), of: ana) }?.detail
+                    == .property("display_name"))
         }
     }
 
     @Test("settings of an app and of a user are parsed, and the last operation counts")
     func settings() throws {
         let user = try UserPatch(
-            json(#"[{"operation":"set","property":"suspended","value":true},{"operation":"set","property":"suspended","value":false}]"#))
+            json(
+                #"[{"operation":"set","property":"suspended","value":true},{"operation":"set","property":"suspended","value":false}]"#
+            ))
         #expect(user.isSuspended == false)
         let app = try AppPatch(
             json(
                 #"[{"operation":"set","property":"session_ttl_in_seconds","value":30},{"operation":"set","property":"badge_counts","value":"external"}]"#
             ))
         #expect(app.sessionTTL == 30 && app.badgeCounts == .external && app.badgeAnnouncements == nil)
-        #expect(try AppPatch(json(#"[{"operation":"set","property":"session_ttl_in_seconds","value":null}]"#)).sessionTTL == 0)
-        #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"suspended"}]"#)) }?.code == .invalidOperation)
+        #expect(
+            try AppPatch(json(#"[{"operation":"set","property":"session_ttl_in_seconds","value":null}]"#)).sessionTTL
+                == 0)
+        #expect(
+            failure { try UserPatch(json(#"[{"operation":"delete","property":"suspended"}]"#)) }?.code
+                == .invalidOperation)
     }
 
-    @Test("an app setting selects who may add users and how often non-followed users may; other values are refused by name")
+    @Test(
+        "an app setting selects who may add users and how often non-followed users may; other values are refused by name"
+    )
     func adding() throws {
         let app = try AppPatch(
             json(
@@ -107,11 +123,15 @@ import Testing
             ))
         #expect(app.participantsAddedBy == .followed && app.strangerAdditionsPerHour == 0 && app.badgeCounts == nil)
         for (property, wrong) in [
-            ("participants_added_by", ["\"nobody\"", "null", "1"]), ("stranger_additions_per_hour", ["-1", "10001", "1.5", "null", "\"1\""]),
+            ("participants_added_by", ["\"nobody\"", "null", "1"]),
+            ("stranger_additions_per_hour", ["-1", "10001", "1.5", "null", "\"1\""]),
         ] {
             for value in wrong {
-                let refusal = failure { try AppPatch(json(#"[{"operation":"set","property":"\#(property)","value":\#(value)}]"#)) }
-                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property(property), "\(property) \(value)")
+                let refusal = failure {
+                    try AppPatch(json(#"[{"operation":"set","property":"\#(property)","value":\#(value)}]"#))
+                }
+                #expect(
+                    refusal?.code == .invalidProperty && refusal?.detail == .property(property), "\(property) \(value)")
             }
         }
     }
@@ -125,21 +145,30 @@ import Testing
         let ben = UserID(trusted: "ben")
         #expect(patch.blocks == [.set([ana]), .add([ben]), .remove([ana])])
         #expect(patch.isSuspended == nil)
-        #expect(patch.blocks.map { $0.blocks(ana) } == [true, false, false] && patch.blocks.map { $0.blocks(ben) } == [false, true, false])
+        #expect(
+            patch.blocks.map { $0.blocks(ana) } == [true, false, false]
+                && patch.blocks.map { $0.blocks(ben) } == [false, true, false])
         let empty = try UserPatch(
             json(
                 #"[{"operation":"add","property":"blocks","id":"","value":"ben"},{"operation":"remove","property":"blocks","id":null,"value":"ana"},{"operation":"set","property":"blocks","id":[]},{"operation":"set","property":"blocks","id":["ben"]}]"#
             ))
         #expect(empty.blocks == [.add([ben]), .remove([ana]), .set([]), .set([ben])])
-        for wrong in [#"{"operation":"add","property":"blocks","value":["ana"]}"#, #"{"operation":"set","property":"blocks","value":"ana"}"#] {
+        for wrong in [
+            #"{"operation":"add","property":"blocks","value":["ana"]}"#,
+            #"{"operation":"set","property":"blocks","value":"ana"}"#,
+        ] {
             #expect(failure { try UserPatch(json("[\(wrong)]")) }?.detail == .property("blocks"))
         }
-        #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"blocks"}]"#)) }?.code == .invalidOperation)
+        #expect(
+            failure { try UserPatch(json(#"[{"operation":"delete","property":"blocks"}]"#)) }?.code == .invalidOperation
+        )
     }
 
     @Test("an app's own server spells the users of block lists literally, or as ids of identities")
     func blockedAsSpelled() throws {
-        for (text, user) in [("team/ana", "team/ana"), ("100%", "100%"), ("a%2Fb", "a%2Fb"), ("layer:///identities/a%2Fb", "a/b")] {
+        for (text, user) in [
+            ("team/ana", "team/ana"), ("100%", "100%"), ("a%2Fb", "a%2Fb"), ("layer:///identities/a%2Fb", "a/b"),
+        ] {
             let id = UserID(trusted: user)
             #expect(try BlockBody(json(#"{"user_id":"\#(text)"}"#)).user == id)
             let patch = try UserPatch(
@@ -165,7 +194,9 @@ import Testing
     @Test("a sender is a name in 1.x and a user since 2.0", arguments: ServerVersion.allCases)
     func sender(_ version: ServerVersion) throws {
         let parts = #""recipients":["ana"],"parts":[{"mime_type":"text/plain","body":"x"}]"#
-        let (name, user) = (#"{"sender":{"name":"Team"},\#(parts)}"#, #"{"sender_id":"layer:///identities/bot",\#(parts)}"#)
+        let (name, user) = (
+            #"{"sender":{"name":"Team"},\#(parts)}"#, #"{"sender_id":"layer:///identities/bot",\#(parts)}"#
+        )
         if version < .v2 {
             #expect(try AnnouncementBody(json(name), version: version).sender == .name("Team"))
             #expect(failure { try AnnouncementBody(json(user), version: version) }?.detail == .property("sender"))
@@ -178,12 +209,17 @@ import Testing
     @Test("objects have every member, and URLs below the app's path")
     func objects() {
         let renderer = Renderer(baseURL: "https://x.org", webSocketURL: "wss://x.org").withBasePath("/apps/a")
-        let identity = Identity(basic: BasicIdentity(userID: UserID(trusted: "a/b"), displayName: "A"), kind: .bot, metadata: ["k": "v"])
+        let identity = Identity(
+            basic: BasicIdentity(userID: UserID(trusted: "a/b"), displayName: "A"), kind: .bot, metadata: ["k": "v"])
         let rest = #""first_name":null,"last_name":null,"phone_number":null,"email_address":null,"public_key":null"#
         let head =
             #"{"id":"layer:///identities/a%2Fb","url":"https://x.org/apps/a/users/a%2Fb/identity","user_id":"a/b","display_name":"A","avatar_url":null,\#(rest)"#
-        #expect(text { renderer.writeIdentity(identity, version: .v3, into: &$0) } == head + #","identity_type":"bot","metadata":{"k":"v"}}"#)
-        #expect(text { renderer.writeIdentity(identity, version: .v2, into: &$0) } == head + #","type":"Bot","metadata":{"k":"v"}}"#)
+        #expect(
+            text { renderer.writeIdentity(identity, version: .v3, into: &$0) } == head
+                + #","identity_type":"bot","metadata":{"k":"v"}}"#)
+        #expect(
+            text { renderer.writeIdentity(identity, version: .v2, into: &$0) } == head
+                + #","type":"Bot","metadata":{"k":"v"}}"#)
         #expect(text { renderer.writeIdentity(identity, version: .v1, into: &$0) } == head + #","metadata":{"k":"v"}}"#)
         #expect(
             text { renderer.writeBadge(BadgeSummary(external: 1, conversations: 2, messages: 3), into: &$0) }
@@ -196,7 +232,8 @@ import Testing
     func withoutParts(_ version: WireVersion) {
         let renderer = Renderer(baseURL: "https://x.org", webSocketURL: "wss://x.org")
         let message = Message(
-            id: .random(), conversationID: .random(), position: Position(1), ordinal: 1, sender: .user(BasicIdentity(userID: ana)),
+            id: .random(), conversationID: .random(), position: Position(1), ordinal: 1,
+            sender: .user(BasicIdentity(userID: ana)),
             sentAt: Timestamp(microseconds: 1), parts: [], recipients: [.init(userID: ana, status: .read)])
         let object = json(text { renderer.writeMessage(message, for: ana, version: version, into: &$0) })
         #expect(object["parts"] == .array([]))

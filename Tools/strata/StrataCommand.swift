@@ -15,7 +15,8 @@ public struct StrataCommand: AsyncParsableCommand {
             """,
         version: StrataVersion.description,
         subcommands: [
-            DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, UserCommand.self, AnnounceCommand.self, DemoCommand.self,
+            DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, UserCommand.self,
+            AnnounceCommand.self, DemoCommand.self,
             DoctorCommand.self,
             SecretsCommand.self,
         ] + clientCommands

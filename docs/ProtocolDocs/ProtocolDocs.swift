@@ -27,7 +27,9 @@ public enum ProtocolDocs {
             hash.update(bufferPointer: bytes)
             entityTag = "\"\(ByteBuffer(bytes: hash.finalize().prefix(8)).hexDump(format: .compact))\""
             let text = String(decoding: bytes, as: UTF8.self)
-            if let start = text.firstRange(of: "<script>")?.upperBound, let end = text[start...].firstRange(of: "</script>")?.lowerBound {
+            if let start = text.firstRange(of: "<script>")?.upperBound,
+                let end = text[start...].firstRange(of: "</script>")?.lowerBound
+            {
                 scriptSource = "'sha256-\(Data(SHA256.hash(data: Data(text[start..<end].utf8))).base64EncodedString())'"
             } else {
                 scriptSource = nil

@@ -10,7 +10,8 @@ struct ChangeCollector {
     /// Adds the changes of one object, given its state before and after the transaction. nil: the object is not visible
     /// to the app.
     mutating func addChange<Value>(
-        before: Value?, after: Value?, wrap: (Value) -> ObjectChange.Object, differences: (Value, Value) -> [PropertyChange],
+        before: Value?, after: Value?, wrap: (Value) -> ObjectChange.Object,
+        differences: (Value, Value) -> [PropertyChange],
         markDeleted: (inout Value) -> Void
     ) {
         switch (before, after) {

@@ -20,11 +20,16 @@ struct PropertyDifferences {
         found.compare("participants", from: old.participantIDs, to: new.participantIDs) { .participants($0) }
         found.compare("metadata", from: old.metadata, to: new.metadata) { .metadata($0) }
         found.compare("isDistinct", from: old.isDistinct, to: new.isDistinct) { .bool($0) }
-        found.compare("deliveryReceiptsEnabled", from: old.deliveryReceiptsEnabled, to: new.deliveryReceiptsEnabled) { .bool($0) }
+        found.compare("deliveryReceiptsEnabled", from: old.deliveryReceiptsEnabled, to: new.deliveryReceiptsEnabled) {
+            .bool($0)
+        }
         found.compare("lastMessage", from: old.lastMessage?.id, to: new.lastMessage?.id) { .message($0) }
         found.compare("hasUnreadMessages", from: old.hasUnreadMessages, to: new.hasUnreadMessages) { .bool($0) }
-        found.compare("totalNumberOfMessages", from: old.totalMessageCount, to: new.totalMessageCount) { .int(Int64($0)) }
-        found.compare("totalNumberOfUnreadMessages", from: old.totalUnreadMessageCount, to: new.totalUnreadMessageCount) { .int(Int64($0)) }
+        found.compare("totalNumberOfMessages", from: old.totalMessageCount, to: new.totalMessageCount) {
+            .int(Int64($0))
+        }
+        found.compare("totalNumberOfUnreadMessages", from: old.totalUnreadMessageCount, to: new.totalUnreadMessageCount)
+        { .int(Int64($0)) }
         return found.changes
     }
 
@@ -37,7 +42,9 @@ struct PropertyDifferences {
         found.compare("sentAt", from: old.sentAt, to: new.sentAt) { .date($0) }
         found.compare("receivedAt", from: old.receivedAt, to: new.receivedAt) { .date($0) }
         found.compare("parts", from: old.parts, to: new.parts) { .parts($0) }
-        found.compare("recipientStatusByUserID", from: old.recipientStatusByUserID, to: new.recipientStatusByUserID) { .statuses($0) }
+        found.compare("recipientStatusByUserID", from: old.recipientStatusByUserID, to: new.recipientStatusByUserID) {
+            .statuses($0)
+        }
         found.compare("failure", from: old.failure?.message, to: new.failure?.message) { .text($0) }
         return found.changes
     }

@@ -13,7 +13,8 @@ enum DeviceProtection {
         try folder.setResourceValues(values)
         #if !os(macOS)
         try FileManager.default.setAttributes(
-            [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication], ofItemAtPath: folder.path(percentEncoded: false))
+            [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication],
+            ofItemAtPath: folder.path(percentEncoded: false))
         #endif
         #endif
     }

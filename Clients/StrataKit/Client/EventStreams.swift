@@ -35,12 +35,14 @@ struct EventStreams: Sendable {
                 publish: { [events] in events.send($0) },
                 publishTyping: { [typing] in if link.isOpen { typing.send($0) } },
                 signInNeeded: { token, need in Task { await link.client?.challenged(user, token: token, need: need) } })
-            return try SyncEngine(database: pool, me: user, token: session.token, contentFolder: content, dependencies: dependencies)
+            return try SyncEngine(
+                database: pool, me: user, token: session.token, contentFolder: content, dependencies: dependencies)
         } catch let error as StrataError {
             throw error
         } catch let error as DatabaseError {
             throw StrataError(
-                .devicePersistenceFailure, "The store could not be opened: \(error.resultCode) \(error.message ?? "")", underlying: [error])
+                .devicePersistenceFailure, "The store could not be opened: \(error.resultCode) \(error.message ?? "")",
+                underlying: [error])
         } catch {
             throw StrataError(.devicePersistenceFailure, "The store could not be opened: \(error)", underlying: [error])
         }

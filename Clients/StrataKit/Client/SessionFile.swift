@@ -40,7 +40,9 @@ struct SessionFile {
         self.tokens = tokens ?? Self.systemTokens(in: folder)
         url = folder.appending(path: "sessions.json")
         content = try Self.read(url)
-        for index in content.sessions.indices { content.sessions[index].token = try self.tokens.token(of: content.sessions[index].store) }
+        for index in content.sessions.indices {
+            content.sessions[index].token = try self.tokens.token(of: content.sessions[index].store)
+        }
     }
 
     private static func read(_ url: URL) throws -> Content {
@@ -69,7 +71,9 @@ struct SessionFile {
     ///   file system errors.
     mutating func addSession(_ identifier: String) throws -> Stored {
         guard !identifier.isEmpty else { throw StrataError(.invalidArgument, "identifier: must not be empty.") }
-        guard session(identifier) == nil else { throw StrataError(.duplicateSession, "There is a session \(identifier) already.") }
+        guard session(identifier) == nil else {
+            throw StrataError(.duplicateSession, "There is a session \(identifier) already.")
+        }
         let session = Stored(identifier: identifier)
         try saveSession(session)
         return session
@@ -80,13 +84,17 @@ struct SessionFile {
     /// - Throws: ``StrataError/Code/alreadyAuthenticated`` if another user is signed in to the current session;
     ///   ``StrataError/Code/duplicateSession`` if the user has a session that is not the current one.
     func signedIn(_ user: UserID, token: String) throws -> Stored {
-        if let other = current?.userID, other != user { throw StrataError(.alreadyAuthenticated, "\(other) is signed in.", userID: other) }
+        if let other = current?.userID, other != user {
+            throw StrataError(.alreadyAuthenticated, "\(other) is signed in.", userID: other)
+        }
         let own = session(of: user)
         if let own, let current, own.identifier != current.identifier {
             throw StrataError(.duplicateSession, "\(user) has the session \(own.identifier) already.", userID: user)
         }
         let isFree = session(user.rawValue) == nil
-        var session = current ?? own ?? Stored(identifier: isFree ? user.rawValue : "\(user.rawValue) \(UUID().uuidString.lowercased())")
+        var session =
+            current ?? own
+            ?? Stored(identifier: isFree ? user.rawValue : "\(user.rawValue) \(UUID().uuidString.lowercased())")
         (session.userID, session.token) = (user, token)
         return session
     }

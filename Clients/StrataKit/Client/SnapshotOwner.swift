@@ -15,7 +15,8 @@ struct SnapshotOwner: Sendable, Hashable {
     /// - Throws: ``StrataError/Code/notAuthenticated`` if the client was released or switched to another session.
     func get() throws -> StrataClient {
         guard let client = link?.client else {
-            throw StrataError(.notAuthenticated, "The session that this object came from is not the current one any more.")
+            throw StrataError(
+                .notAuthenticated, "The session that this object came from is not the current one any more.")
         }
         return client
     }

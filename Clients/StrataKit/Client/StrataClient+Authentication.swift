@@ -39,7 +39,8 @@ extension StrataClient {
         let mine = attempt
         let answer = try await signIn(identityToken)
         guard let token = answer["session_token"].string, let identity = WireObjects.identity(answer["identity"]) else {
-            throw StrataError(.synchronizationFailure, "The server's answer to the sign-in has no session or no identity.")
+            throw StrataError(
+                .synchronizationFailure, "The server's answer to the sign-in has no session or no identity.")
         }
         do {
             guard mine == attempt else { throw CancellationError() }
@@ -70,7 +71,9 @@ extension StrataClient {
     }
 
     /// Ends a session on the server. Errors are ignored, and the call gives up after 2 s.
-    private func signOut(_ token: String) async { _ = try? await server.signOut(token: token, deadline: .now + .seconds(2)) }
+    private func signOut(_ token: String) async {
+        _ = try? await server.signOut(token: token, deadline: .now + .seconds(2))
+    }
 
     private func signIn(_ identityToken: String) async throws -> JSONValue {
         let body: JSONValue = ["app_id": .string(appID.layerID), "identity_token": .string(identityToken)]
@@ -85,7 +88,9 @@ extension StrataClient {
         switch answer.errorID {
         case "invalid_app_id": throw StrataError(.invalidAppID, words)
         case "user_suspended", "app_suspended": throw StrataError(.notAuthenticated, words)
-        default: throw StrataError(answer.status >= 500 || answer.status == 429 ? .networkRequestFailed : .invalidToken, words)
+        default:
+            throw StrataError(
+                answer.status >= 500 || answer.status == 429 ? .networkRequestFailed : .invalidToken, words)
         }
     }
 

@@ -24,7 +24,9 @@ extension StrataClient {
     public func purge(_ part: MessagePart) async throws { try await signedIn().purge(part) }
 
     /// Returns the progress of a part's upload or download; nil if no transfer is in progress.
-    public func transferProgress(of part: MessagePart) async -> TransferProgress? { await engine?.transferProgress(of: part) }
+    public func transferProgress(of part: MessagePart) async -> TransferProgress? {
+        await engine?.transferProgress(of: part)
+    }
 
     /// Returns the combined progress of all transfers of a message's parts. Parts without a transfer are not counted.
     public func transferProgress(of message: Message) async -> AggregateProgress {

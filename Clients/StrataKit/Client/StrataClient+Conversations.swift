@@ -14,15 +14,20 @@ extension StrataClient {
     ///   - ``StrataError/Code/invalidKey`` or ``StrataError/Code/invalidValue`` for the metadata
     ///   - ``StrataError/Code/invalidArgument`` if there is no other participant
     ///   - ``StrataError/Code/notAuthenticated``
-    public func newConversation(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
-        try await makeConversation(with: participants, options: options) { store, new in try store.newConversation(new) }
+    public func newConversation(
+        with participants: Set<UserID>, options: Conversation.Options = .init()
+    ) async throws -> Conversation {
+        try await makeConversation(with: participants, options: options) { store, new in try store.newConversation(new)
+        }
     }
 
     /// Returns the distinct conversation of these participants, if it is on this device; otherwise creates a
     /// conversation. A conversation whose deletion is pending counts as absent.
     /// - Throws: the errors of ``newConversation(with:options:)``, except
     ///   ``StrataError/Code/distinctConversationExists`` and ``StrataError/Code/distinctDeletedConversationExists``.
-    public func findOrCreate(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
+    public func findOrCreate(
+        with participants: Set<UserID>, options: Conversation.Options = .init()
+    ) async throws -> Conversation {
         try await makeConversation(with: participants, options: options) { store, new in
             let known = new.isDistinct ? try store.distinctConversation(of: new.participants)?.id : nil
             if known == nil { try store.checkBlocked(new) }
@@ -37,8 +42,12 @@ extension StrataClient {
         let engine = try signedIn()
         let new = try Self.newConversation(with: participants, options: options, creator: engine.me)
         let id = try await engine.change { try make($0, new) }
-        let conversation = try await engine.read { store in try store.conversationRecord(id).map { try store.conversation($0) } }
-        guard let conversation else { throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.") }
+        let conversation = try await engine.read { store in
+            try store.conversationRecord(id).map { try store.conversation($0) }
+        }
+        guard let conversation else {
+            throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
+        }
         return conversation
     }
 
@@ -94,7 +103,9 @@ extension Conversation {
             return id
         }
         await client.engine?.typing.messageSent(in: current)
-        guard let sent = try await client.message(message.id) else { throw StrataError(.messageDeleted, "The message was deleted.") }
+        guard let sent = try await client.message(message.id) else {
+            throw StrataError(.messageDeleted, "The message was deleted.")
+        }
         return sent
     }
 
@@ -102,7 +113,8 @@ extension Conversation {
     /// - Returns: the number of messages that were unread.
     @discardableResult
     public func markAllMessagesAsRead() async throws -> Int {
-        try await owner.get().changeConversation(id) { store, id in try store.markRead(try store.unreadMessages(in: id), in: id) }
+        try await owner.get()
+            .changeConversation(id) { store, id in try store.markRead(try store.unreadMessages(in: id), in: id) }
     }
 
     // MARK: Metadata
@@ -130,10 +142,14 @@ extension Conversation {
     public func setMetadata(_ metadata: Metadata, merge: Bool) async throws {
         let values = try MetadataInput.values(of: metadata)
         if merge {
-            let steps = values.sorted { $0.key < $1.key }.map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
+            let steps = values.sorted { $0.key < $1.key }
+                .map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
             try await patch(steps)
         } else {
-            try await owner.get().changeConversation(id) { store, id in try store.patchMetadata(try store.replacingSteps(values, in: id), in: id) }
+            try await owner.get()
+                .changeConversation(id) { store, id in
+                    try store.patchMetadata(try store.replacingSteps(values, in: id), in: id)
+                }
         }
     }
 
@@ -158,12 +174,16 @@ extension Conversation {
     /// afterwards.
     /// - Throws: ``StrataError/Code/tooManyParticipants``, ``StrataError/Code/userNotAParticipant``,
     ///   ``StrataError/Code/conversationDeleted``.
-    public func addParticipants(_ users: Set<UserID>) async throws { try await changeParticipants(users, isAdded: true) }
+    public func addParticipants(_ users: Set<UserID>) async throws {
+        try await changeParticipants(users, isAdded: true)
+    }
 
     /// Removes users from the conversation. They keep the messages that they have and receive no new ones.
     /// - Throws: ``StrataError/Code/participantNotAParticipant``, ``StrataError/Code/userNotAParticipant``,
     ///   ``StrataError/Code/conversationDeleted``.
-    public func removeParticipants(_ users: Set<UserID>) async throws { try await changeParticipants(users, isAdded: false) }
+    public func removeParticipants(_ users: Set<UserID>) async throws {
+        try await changeParticipants(users, isAdded: false)
+    }
 
     private func changeParticipants(_ users: Set<UserID>, isAdded: Bool) async throws {
         let steps = users.sorted().map { LocalChange.ParticipantStep(user: $0, isAdded: isAdded) }
@@ -181,14 +201,17 @@ extension Conversation {
     /// Leaves the conversation and removes it from all devices of the user.
     /// - Throws: ``StrataError/Code/conversationAlreadyDeleted``, ``StrataError/Code/userNotAParticipant``.
     public func leave() async throws {
-        try await owner.get().changeConversation(id) { store, id in try store.deleteConversation(id, mode: .myDevices, leaves: true) }
+        try await owner.get()
+            .changeConversation(id) { store, id in try store.deleteConversation(id, mode: .myDevices, leaves: true) }
     }
 
     // MARK: Typing and refresh
 
     /// Sends a typing signal to the other participants. Can be called for every keystroke: calls are merged. After 10 s
     /// without a call the client sends `pause`, and after 10 s more `finish`.
-    public func sendTypingIndicator(_ action: TypingAction) async throws { try await owner.get().sendTypingIndicator(action, in: id) }
+    public func sendTypingIndicator(_ action: TypingAction) async throws {
+        try await owner.get().sendTypingIndicator(action, in: id)
+    }
 
     /// Returns the current state of the conversation; nil if it was deleted.
     public func refreshed() async throws -> Conversation? { try await owner.get().conversation(id) }

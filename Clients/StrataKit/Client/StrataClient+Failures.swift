@@ -9,7 +9,9 @@ extension StrataClient {
     /// Each refused change is published once as ``ClientEvent/operationFailed(_:)``. The process may end before the app
     /// handles that event. An app that must show every refusal to its user reads this list at its start.
     /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.
-    public func unconfirmedFailures() async throws -> [OperationFailure] { try await signedIn().read { try $0.failures() } }
+    public func unconfirmedFailures() async throws -> [OperationFailure] {
+        try await signedIn().read { try $0.failures() }
+    }
 
     /// Removes refused changes that the app has handled from ``unconfirmedFailures()``. Unknown failures are ignored.
     /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.

@@ -55,7 +55,9 @@ extension Conversation {
                 switch scope {
                 case .all: return .everything
                 case .toFirstUnread:
-                    guard record.unreadCount > 0 else { throw StrataError(.manualSyncNothingToSync, "No message is unread.") }
+                    guard record.unreadCount > 0 else {
+                        throw StrataError(.manualSyncNothingToSync, "No message is unread.")
+                    }
                     return .firstUnread
                 }
             }

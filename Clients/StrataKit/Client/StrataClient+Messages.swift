@@ -6,9 +6,12 @@ public import StrataModel
 extension StrataClient {
     /// Creates a message, which can be sent once with ``Conversation/send(_:)``.
     /// - Throws: ``StrataError/Code/invalidMessage`` for no parts or more than ``Limits/partsPerMessage``.
-    public nonisolated func newMessage(parts: [NewMessagePart], options: NewMessage.Options = .init()) throws -> NewMessage {
+    public nonisolated func newMessage(
+        parts: [NewMessagePart], options: NewMessage.Options = .init()
+    ) throws -> NewMessage {
         guard (1...Limits.partsPerMessage).contains(parts.count) else {
-            throw StrataError(.invalidMessage, "A message has 1 to \(Limits.partsPerMessage) parts, and this one \(parts.count).")
+            throw StrataError(
+                .invalidMessage, "A message has 1 to \(Limits.partsPerMessage) parts, and this one \(parts.count).")
         }
         return NewMessage(id: .random(), parts: parts, notification: options.notification)
     }
@@ -42,11 +45,14 @@ extension StrataClient {
     /// Converts a message for the outgoing queue. Bytes to upload are copied, so that the app may change or remove its
     /// files.
     func prepareMessage(_ message: NewMessage) async throws -> LocalChange.NewMessage {
-        LocalChange.NewMessage(id: message.id, parts: try await prepareParts(message.parts), notification: message.notification?.json.text)
+        LocalChange.NewMessage(
+            id: message.id, parts: try await prepareParts(message.parts), notification: message.notification?.json.text)
     }
 
     func prepareParts(_ parts: [NewMessagePart]) async throws -> [PartRecord] {
-        guard let url = try signedIn().contentFolder else { throw StrataError(.devicePersistenceFailure, "The store has no folder for content.") }
+        guard let url = try signedIn().contentFolder else {
+            throw StrataError(.devicePersistenceFailure, "The store has no folder for content.")
+        }
         return try await ContentFolder.runBlocking {
             let folder = try ContentFolder(url: url)
             return try zip(parts, PartPlacement.plan(for: parts)).map { try PartRecord(new: $0, $1, in: folder) }
@@ -61,36 +67,52 @@ extension StrataClient {
 
     /// Follows users: this device then receives changes of their identities. Participants of the user's conversations
     /// are always followed.
-    public func follow(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.follow(users.sorted()) } }
+    public func follow(_ users: Set<UserID>) async throws {
+        try await signedIn().change { try $0.follow(users.sorted()) }
+    }
 
     /// Stops following users. Participants of the user's conversations stay followed.
-    public func unfollow(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.unfollow(users.sorted()) } }
+    public func unfollow(_ users: Set<UserID>) async throws {
+        try await signedIn().change { try $0.unfollow(users.sorted()) }
+    }
 
     /// Blocks users.
     ///
     /// New messages, new conversations, typing and presence are not delivered between this user and the blocked users,
     /// in either direction. The blocked users are not informed. Existing messages stay on the devices. The change is
     /// queued until there is a connection, and applies to all devices of this user.
-    public func block(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.setBlocked(true, users.sorted()) } }
+    public func block(_ users: Set<UserID>) async throws {
+        try await signedIn().change { try $0.setBlocked(true, users.sorted()) }
+    }
 
     /// Unblocks users. Messages that were hidden while the block was active stay hidden.
-    public func unblock(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.setBlocked(false, users.sorted()) } }
+    public func unblock(_ users: Set<UserID>) async throws {
+        try await signedIn().change { try $0.setBlocked(false, users.sorted()) }
+    }
 
     /// Returns the identity of a user, with the properties known on this device.
-    public func identity(of user: UserID) async throws -> Identity { try await signedIn().read { try $0.identity(user) } }
+    public func identity(of user: UserID) async throws -> Identity {
+        try await signedIn().read { try $0.identity(user) }
+    }
 
     /// Sets the presence status that others see. Each new connection restores the user's last choice; the default is
     /// `available`.
     /// - Throws: ``StrataError/Code/notConnected``, because presence is not queued.
     public func setPresence(_ choice: PresenceChoice) async throws {
-        guard try await signedIn().setPresence(choice) else { throw StrataError(.notConnected, "There is no connection.") }
+        guard try await signedIn().setPresence(choice) else {
+            throw StrataError(.notConnected, "There is no connection.")
+        }
     }
 
     // MARK: Announcements
 
-    func markAnnouncementAsRead(_ id: AnnouncementID) async throws -> Bool { try await signedIn().change { try $0.markAnnouncementRead(id) } }
+    func markAnnouncementAsRead(_ id: AnnouncementID) async throws -> Bool {
+        try await signedIn().change { try $0.markAnnouncementRead(id) }
+    }
 
-    func deleteAnnouncement(_ id: AnnouncementID) async throws { try await signedIn().change { try $0.deleteAnnouncement(id) } }
+    func deleteAnnouncement(_ id: AnnouncementID) async throws {
+        try await signedIn().change { try $0.deleteAnnouncement(id) }
+    }
 }
 
 extension Message {

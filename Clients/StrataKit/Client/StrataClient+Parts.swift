@@ -3,7 +3,8 @@ import StrataModel
 
 extension StrataClient {
     func changeParts(
-        of message: Message, parts: [NewMessagePart] = [], _ change: @Sendable @escaping ([PartRecord]) throws -> PartChange
+        of message: Message, parts: [NewMessagePart] = [],
+        _ change: @Sendable @escaping ([PartRecord]) throws -> PartChange
     ) async throws {
         let records = try await prepareParts(parts)
         try await signedIn().change { store in try store.changeParts(try change(records), of: message.id) }

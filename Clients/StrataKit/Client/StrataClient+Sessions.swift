@@ -11,7 +11,9 @@ extension StrataClient {
     public var currentSession: StrataSession? { sessionFile.current.map { StrataSession($0) } }
 
     /// Returns the session of a user; nil if the user has none.
-    public func session(forUserID user: UserID) -> StrataSession? { sessionFile.session(of: user).map { StrataSession($0) } }
+    public func session(forUserID user: UserID) -> StrataSession? {
+        sessionFile.session(of: user).map { StrataSession($0) }
+    }
 
     /// Creates a session without a user. It does not become the current session.
     /// - Parameter identifier: a name that the app chooses.
@@ -54,7 +56,9 @@ extension StrataClient {
 
     private func stored(_ session: StrataSession) throws -> SessionFile.Stored {
         try checkOpen()
-        guard let stored = sessionFile.session(session.id) else { throw StrataError(.invalidSession, "There is no session \(session.id).") }
+        guard let stored = sessionFile.session(session.id) else {
+            throw StrataError(.invalidSession, "There is no session \(session.id).")
+        }
         return stored
     }
 }

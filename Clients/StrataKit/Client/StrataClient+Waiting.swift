@@ -35,7 +35,8 @@ extension StrataClient {
     /// Waits until `find` returns a value, and checks after each change of the store.
     /// - Parameter ask: requests an object that is not on this device from the server.
     private func wait<Value: Sendable>(
-        _ timeout: Duration, ask: @Sendable (SyncEngine) async -> Void = { _ in }, find: @Sendable @escaping (StoreReader) throws -> Value?
+        _ timeout: Duration, ask: @Sendable (SyncEngine) async -> Void = { _ in },
+        find: @Sendable @escaping (StoreReader) throws -> Value?
     ) async throws -> Value {
         let engine = try signedIn()
         let changes = engine.dependencies.link.changes.subscribe()

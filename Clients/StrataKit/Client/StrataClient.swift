@@ -46,13 +46,15 @@ public actor StrataClient {
 
         /// Creates options; omitted arguments have their defaults.
         public init(
-            server: URL, syncPolicy: SyncPolicy = .unreadOnly, directory: URL? = nil, logger: Logger = Logger(label: "strata"),
+            server: URL, syncPolicy: SyncPolicy = .unreadOnly, directory: URL? = nil,
+            logger: Logger = Logger(label: "strata"),
             content: ContentOptions = .init(), trustedCertificates: String? = nil
         ) {
             self.server = server
             self.syncPolicy = syncPolicy
             self.directory =
-                directory ?? FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first?.appending(path: "Strata")
+                directory ?? FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first?
+                .appending(path: "Strata")
                 ?? URL(filePath: "Strata")
             self.logger = logger
             self.content = content
@@ -106,7 +108,8 @@ public actor StrataClient {
         }
         let streams = EventStreams(server: server, options: options, folder: folder)
         do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try FileManager.default.createDirectory(
+                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             try DeviceProtection.apply(to: folder)
             sessionFile = try SessionFile(folder: folder)
             sessionFile.removeLeftovers()
@@ -156,7 +159,9 @@ public actor StrataClient {
     /// - Throws: ``StrataError/Code/alreadyConnected``; ``StrataError/Code/unauthenticated`` if the user must sign in
     ///   again: call ``authenticate(identityToken:)``, then this method; `CancellationError`.
     public func connect() async throws {
-        guard !wantsConnection else { throw StrataError(.alreadyConnected, "The client is connected, or is connecting.") }
+        guard !wantsConnection else {
+            throw StrataError(.alreadyConnected, "The client is connected, or is connecting.")
+        }
         wantsConnection = true
         guard let engine else { return }
         let token = sessionFile.current?.token
@@ -229,7 +234,9 @@ final class StoreClaim: Sendable {
         }
     }
 
-    func release() { if !isReleased.exchange(true, ordering: .relaxed) { Self.claimed.withLock { _ = $0.remove(path) } } }
+    func release() {
+        if !isReleased.exchange(true, ordering: .relaxed) { Self.claimed.withLock { _ = $0.remove(path) } }
+    }
 
     deinit { release() }
 }

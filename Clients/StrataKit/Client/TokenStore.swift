@@ -39,7 +39,11 @@ struct TokenFile: TokenStore {
         var tokens = try tokens()
         guard tokens[store] != token else { return }
         tokens[store] = token
-        if tokens.isEmpty { try PrivateFile.remove(url) } else { try PrivateFile.write(try JSONEncoder().encode(tokens), to: url) }
+        if tokens.isEmpty {
+            try PrivateFile.remove(url)
+        } else {
+            try PrivateFile.write(try JSONEncoder().encode(tokens), to: url)
+        }
     }
 
     private func tokens() throws -> [String: String] {
@@ -78,7 +82,9 @@ struct KeychainTokens: TokenStore {
             kSecValueData: Data(token.utf8), kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
         ]
         var status = SecItemUpdate(Self.item(store) as CFDictionary, value as CFDictionary)
-        if status == errSecItemNotFound { status = SecItemAdd(Self.item(store).merging(value) { $1 } as CFDictionary, nil) }
+        if status == errSecItemNotFound {
+            status = SecItemAdd(Self.item(store).merging(value) { $1 } as CFDictionary, nil)
+        }
         guard status == errSecSuccess else { throw Self.failure(status) }
     }
 

@@ -29,7 +29,8 @@ struct ConnectionFailure: Error, Hashable, Sendable {
 
     /// Returns the failure for a silent server or an attempt that timed out.
     static func silence(_ message: String, underlying: (any Error)? = nil) -> ConnectionFailure {
-        ConnectionFailure(.reconnect(.now), StrataError(.connectionTimeout, message, underlying: underlying.map { [$0] } ?? []))
+        ConnectionFailure(
+            .reconnect(.now), StrataError(.connectionTimeout, message, underlying: underlying.map { [$0] } ?? []))
     }
 
     /// A copy of the failure whose remedy is an immediate reconnect.
@@ -43,7 +44,9 @@ extension ConnectionFailure {
             self.init(.reconnect(.now), StrataError(.networkRequestFailed, "the connection was lost"))
             return
         }
-        let error = StrataError(code == 4401 ? .unauthenticated : .networkRequestFailed, "the server closed the connection with \(code)\(words)")
+        let error = StrataError(
+            code == 4401 ? .unauthenticated : .networkRequestFailed,
+            "the server closed the connection with \(code)\(words)")
         switch code {
         // 1000: orderly close. 1001: the gateway restarts, or the database was restored. 4408: the server received
         // nothing from this client.
@@ -62,7 +65,8 @@ extension ConnectionFailure {
         }
         let failed = StrataError.network(error.description, underlying: error)
         switch error.code {
-        case .refused: self = error.answer.map { Self.refusal($0, otherwise: failed) } ?? Self(.reconnect(.later(nil)), failed)
+        case .refused:
+            self = error.answer.map { Self.refusal($0, otherwise: failed) } ?? Self(.reconnect(.later(nil)), failed)
         case .deadlineExceeded: self = .silence(error.description, underlying: error)
         case .invalidURL: self.init(.none, failed)
         // The answer is not from a trusted Strata server. The usual cause is a captive portal, which is temporary.
@@ -73,7 +77,9 @@ extension ConnectionFailure {
 
     private static func refusal(_ answer: RESTResponse, otherwise failed: StrataError) -> ConnectionFailure {
         guard answer.status == 401 else { return Self(.reconnect(.later(answer.retryAfter)), failed) }
-        return Self(.signIn(nonce: answer.json["data"]["nonce"].string), StrataError(.unauthenticated, "the server does not accept the session"))
+        return Self(
+            .signIn(nonce: answer.json["data"]["nonce"].string),
+            StrataError(.unauthenticated, "the server does not accept the session"))
     }
 }
 

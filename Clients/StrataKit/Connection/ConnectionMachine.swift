@@ -77,7 +77,8 @@ struct ConnectionMachine: Sendable {
         case .stopped: nil
         case .waiting(let until, _): until
         case .opening(_, let since, _): since + timeouts.opening
-        case .open(let connection): connection.heartbeatSentAt.map { $0 + timeouts.answer } ?? connection.lastReceivedAt + timeouts.silence
+        case .open(let connection):
+            connection.heartbeatSentAt.map { $0 + timeouts.answer } ?? connection.lastReceivedAt + timeouts.silence
         }
     }
 
@@ -100,7 +101,8 @@ struct ConnectionMachine: Sendable {
         case .stop: stop()
         case .networkChanged: networkChanged(at: now)
         case .opened(let socket): socketOpened(socket, at: now)
-        case .failed(let socket, let failure): socket == self.socket ? connectionFailed(failure, at: now, random: random) : []
+        case .failed(let socket, let failure):
+            socket == self.socket ? connectionFailed(failure, at: now, random: random) : []
         case .received(let socket): received(socket, at: now)
         case .timerDue: timerDue(at: now, random: random)
         }
@@ -108,7 +110,8 @@ struct ConnectionMachine: Sendable {
 
     private mutating func start(at now: Instant) -> [Action] {
         guard case .stopped = state else { return [] }
-        return [.publish(.willAttempt(number: 1, delay: .zero, maximum: policy.attempts))] + openSocket(attempt: 1, at: now)
+        return [.publish(.willAttempt(number: 1, delay: .zero, maximum: policy.attempts))]
+            + openSocket(attempt: 1, at: now)
     }
 
     private mutating func stop() -> [Action] {
@@ -122,7 +125,8 @@ struct ConnectionMachine: Sendable {
         switch state {
         case .stopped, .opening: return []
         case .waiting(_, let attempt): return openSocket(attempt: attempt, at: now)
-        case .open(let connection): return connection.heartbeatSentAt == nil ? sendHeartbeat(on: connection, at: now) : []
+        case .open(let connection):
+            return connection.heartbeatSentAt == nil ? sendHeartbeat(on: connection, at: now) : []
         }
     }
 
@@ -147,10 +151,12 @@ struct ConnectionMachine: Sendable {
         case .stopped: return []
         case .waiting(_, let attempt): return openSocket(attempt: attempt, at: now)
         case .opening(let socket, _, _):
-            return [.close(socket)] + connectionFailed(.silence("the connection could not be opened in time"), at: now, random: random)
+            return [.close(socket)]
+                + connectionFailed(.silence("the connection could not be opened in time"), at: now, random: random)
         case .open(let connection):
             guard connection.heartbeatSentAt != nil else { return sendHeartbeat(on: connection, at: now) }
-            return [.close(connection.socket)] + connectionFailed(.silence("the server has not answered for too long"), at: now, random: random)
+            return [.close(connection.socket)]
+                + connectionFailed(.silence("the server has not answered for too long"), at: now, random: random)
         }
     }
 
@@ -178,7 +184,8 @@ struct ConnectionMachine: Sendable {
             if now < connection.since + policy.stableDuration { attempt = connection.attempt + 1 }
         }
         switch failure.remedy {
-        case .reconnect(let reason): return actions + waitToReconnect(attempt: attempt, after: reason, failure: failure, at: now, random: random)
+        case .reconnect(let reason):
+            return actions + waitToReconnect(attempt: attempt, after: reason, failure: failure, at: now, random: random)
         case .signIn(let nonce):
             state = .stopped
             return actions + [.askForSignIn(nonce: nonce)]
@@ -189,7 +196,8 @@ struct ConnectionMachine: Sendable {
     }
 
     private mutating func waitToReconnect(
-        attempt: Int, after reason: ConnectionFailure.ReconnectDelay, failure: ConnectionFailure, at now: Instant, random: Double
+        attempt: Int, after reason: ConnectionFailure.ReconnectDelay, failure: ConnectionFailure, at now: Instant,
+        random: Double
     ) -> [Action] {
         if let most = policy.attempts, attempt > most {
             state = .stopped

@@ -29,7 +29,8 @@ struct ReconnectPolicy: Hashable, Sendable {
         switch reason {
         case .now: return bound(before: attempt) * random
         case .later(nil): return min(pause + bound(before: max(attempt, 3)) * random, longest)
-        case .later(let requested?): return min(max(requested, pause), maximumRequestedDelay) + bound(before: max(attempt, 3)) * random
+        case .later(let requested?):
+            return min(max(requested, pause), maximumRequestedDelay) + bound(before: max(attempt, 3)) * random
         }
     }
 

@@ -14,10 +14,13 @@ enum RequestFailure: Error, Hashable, Sendable {
     /// Classifies an unsuccessful answer.
     /// - Parameter code: the error code for a permanent refusal.
     init(_ answer: RESTResponse, permanent code: StrataError.Code = .unknown) {
-        let words = "HTTP \(answer.status)" + (answer.errorID.map { " \($0)" } ?? "") + (answer.json["message"].string.map { ": \($0)" } ?? "")
+        let words =
+            "HTTP \(answer.status)" + (answer.errorID.map { " \($0)" } ?? "")
+            + (answer.json["message"].string.map { ": \($0)" } ?? "")
         switch answer.status {
         case 401: self = .signInNeeded(nonce: answer.json["data"]["nonce"].string)
-        case 408, 429, 500...: self = .transient(StrataError(.networkRequestFailed, words), retryAfter: answer.retryAfter)
+        case 408, 429, 500...:
+            self = .transient(StrataError(.networkRequestFailed, words), retryAfter: answer.retryAfter)
         default: self = .permanent(StrataError(code, words), answer)
         }
     }
@@ -88,7 +91,9 @@ struct RetryCounter: Hashable, Sendable {
     /// Counts a failed try. Tries without a connection do not count.
     /// - Parameters:
     ///   - random: a random number in 0..<1.
-    mutating func tryFailed(_ failure: RequestFailure, isConnected: Bool, policy: RetryPolicy = RetryPolicy(), random: Double) -> Decision {
+    mutating func tryFailed(
+        _ failure: RequestFailure, isConnected: Bool, policy: RetryPolicy = RetryPolicy(), random: Double
+    ) -> Decision {
         switch failure {
         case .permanent(let error, _): return .giveUp(error)
         case .signInNeeded(let nonce): return .waitForSignIn(nonce: nonce)

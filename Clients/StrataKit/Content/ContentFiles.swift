@@ -65,13 +65,19 @@ struct PartialFile: Sendable {
         }
     }
 
-    func truncate(to size: Int) async throws { try await Self.work("be written") { try handle.truncate(atOffset: UInt64(size)) } }
+    func truncate(to size: Int) async throws {
+        try await Self.work("be written") { try handle.truncate(atOffset: UInt64(size)) }
+    }
 
     func close() async throws { try await Self.work("be closed") { try handle.close() } }
 
-    private static func work<Value: Sendable>(_ what: String, _ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    private static func work<Value: Sendable>(
+        _ what: String, _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
         try await ContentFolder.runBlocking {
-            do { return try body() } catch { throw StrataError.file("a file of content cannot \(what)", underlying: error) }
+            do { return try body() } catch {
+                throw StrataError.file("a file of content cannot \(what)", underlying: error)
+            }
         }
     }
 }

@@ -32,7 +32,9 @@ struct ContentFolder: Hashable, Sendable {
 
     // MARK: Names
 
-    static func name(of content: ContentID, mimeType: String) -> String { "\(content).\(MIMEType.fileExtension(mimeType))" }
+    static func name(of content: ContentID, mimeType: String) -> String {
+        "\(content).\(MIMEType.fileExtension(mimeType))"
+    }
 
     /// Returns the file name of a part that was sent from this device. The part keeps this file after the upload.
     static func name(ofPart part: UUID, mimeType: String) -> String {

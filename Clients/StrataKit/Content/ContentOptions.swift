@@ -15,7 +15,10 @@ public struct ContentOptions: Hashable, Sendable {
     public var autodownloadMaximumContentSize: Int
 
     /// Creates options. By default there is no disk limit, and no automatic download.
-    public init(diskCapacity: Int = 0, autodownloadMIMETypes: Set<String>? = ["text/plain"], autodownloadMaximumContentSize: Int = 0) {
+    public init(
+        diskCapacity: Int = 0, autodownloadMIMETypes: Set<String>? = ["text/plain"],
+        autodownloadMaximumContentSize: Int = 0
+    ) {
         self.diskCapacity = diskCapacity
         self.autodownloadMIMETypes = autodownloadMIMETypes
         self.autodownloadMaximumContentSize = autodownloadMaximumContentSize
@@ -25,7 +28,9 @@ public struct ContentOptions: Hashable, Sendable {
     /// - Parameter wasPurged: true if the content was deleted from this device. Purged content is downloaded again only
     ///   on request of the app.
     func downloads(mimeType: String, size: Int, wasPurged: Bool) -> Bool {
-        guard !wasPurged, autodownloadMaximumContentSize > 0, size <= autodownloadMaximumContentSize else { return false }
+        guard !wasPurged, autodownloadMaximumContentSize > 0, size <= autodownloadMaximumContentSize else {
+            return false
+        }
         guard let types = autodownloadMIMETypes else { return true }
         let essence = MIMEType.essence(mimeType)
         return types.contains { MIMEType.essence($0) == essence }

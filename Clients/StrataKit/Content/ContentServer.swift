@@ -24,7 +24,8 @@ protocol ContentServer: Sendable {
     func announce(mimeType: String, size: Int, name: UUID) async throws -> ContentLocation
     /// Uploads a whole file. The server discards interrupted uploads, so each try starts at the first byte.
     /// - Parameter sent: called with the number of bytes sent so far.
-    func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws
+    func upload(
+        _ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws
     func locate(_ id: ContentID) async throws -> ContentLocation
     /// Downloads the bytes that follow an offset.
     /// - Parameter receive: receives each chunk with its offset, in order. The first offset may be 0 even if another
@@ -57,11 +58,17 @@ struct ProtocolContentServer: ContentServer {
         return try location(in: answer)
     }
 
-    func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws {
+    func upload(
+        _ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void
+    ) async throws {
         let chunks = FileChunks(url: file, taken: sent)
-        let answer = try await requesting { try await client.upload(chunks, count: size, to: url, headers: ["Content-Type": mimeType]) }
+        let answer = try await requesting {
+            try await client.upload(chunks, count: size, to: url, headers: ["Content-Type": mimeType])
+        }
         // Upload URLs expire after a day. The next try announces the upload again and receives a new URL.
-        if answer.status == 404 { throw RequestFailure.transient(.network("the upload URL does not work any more"), retryAfter: nil) }
+        if answer.status == 404 {
+            throw RequestFailure.transient(.network("the upload URL does not work any more"), retryAfter: nil)
+        }
         guard answer.isSuccess else { throw RequestFailure(answer, permanent: .invalidMessage) }
     }
 
@@ -87,9 +94,12 @@ struct ProtocolContentServer: ContentServer {
 
     private func call(_ method: String, _ path: String, headers: [String: String] = [:]) async throws -> RESTResponse {
         guard let token = await token() else { throw RequestFailure.signInNeeded(nonce: nil) }
-        let answer = try await requesting { try await client.call(method, path, data: nil, token: token, headers: headers) }
+        let answer = try await requesting {
+            try await client.call(method, path, data: nil, token: token, headers: headers)
+        }
         if answer.status == 401, await self.token() != token {
-            throw RequestFailure.transient(.network("the session has ended, and there may be another one"), retryAfter: nil)
+            throw RequestFailure.transient(
+                .network("the session has ended, and there may be another one"), retryAfter: nil)
         }
         return answer
     }
@@ -105,14 +115,17 @@ struct ProtocolContentServer: ContentServer {
     }
 
     private static func code(of refusal: RESTResponse) -> StrataError.Code {
-        refusal.json["data"]["property"].string == "Upload-Content-Length" ? .dataLengthExceedsMaximum : .invalidArgument
+        refusal.json["data"]["property"].string == "Upload-Content-Length"
+            ? .dataLengthExceedsMaximum : .invalidArgument
     }
 
     private func location(in answer: RESTResponse) throws -> ContentLocation {
         guard answer.isSuccess else { throw RequestFailure(answer) }
         let json = answer.json
-        guard let id = json["id"].string.flatMap({ ContentID(parsing: $0) }), let size = WireObjects.size(json["size"]) else {
-            throw RequestFailure.permanent(StrataError(.synchronizationFailure, "the server's answer about content has no id or no size"), answer)
+        guard let id = json["id"].string.flatMap({ ContentID(parsing: $0) }), let size = WireObjects.size(json["size"])
+        else {
+            throw RequestFailure.permanent(
+                StrataError(.synchronizationFailure, "the server's answer about content has no id or no size"), answer)
         }
         let base = PublicBase(refreshURL: json["refresh_url"].string, id: id)
         return ContentLocation(

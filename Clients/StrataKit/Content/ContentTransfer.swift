@@ -39,13 +39,17 @@ struct ContentTransfer: Sendable {
         let (folder, file) = (folder, folder.file(upload.file))
         let size = try await ContentFolder.runBlocking { folder.size(of: file) }
         guard size == upload.size else {
-            throw StrataError(.devicePersistenceFailure, "the file \(upload.file), which is to be uploaded, is not there or has another size")
+            throw StrataError(
+                .devicePersistenceFailure,
+                "the file \(upload.file), which is to be uploaded, is not there or has another size")
         }
         let location = try await server.announce(mimeType: upload.mimeType, size: upload.size, name: upload.name)
         guard let url = location.uploadURL else {
             throw StrataError(.synchronizationFailure, "the server gave no URL for an upload")
         }
-        try await server.upload(file, size: upload.size, mimeType: upload.mimeType, to: url) { [progress] in progress.update(completed: $0) }
+        try await server.upload(file, size: upload.size, mimeType: upload.mimeType, to: url) { [progress] in
+            progress.update(completed: $0)
+        }
         return location.id
     }
 
@@ -89,9 +93,12 @@ struct ContentTransfer: Sendable {
             switch try await get(url, into: &place) {
             case .complete where place.size == place.expected: return
             case .complete:
-                throw RequestFailure.transient(.network("the download ended after \(place.size) bytes of \(place.expected)"), retryAfter: nil)
+                throw RequestFailure.transient(
+                    .network("the download ended after \(place.size) bytes of \(place.expected)"), retryAfter: nil)
             case .beyondEnd: try await empty(&place)
-            case .refused: throw RequestFailure.transient(.network("the server refused a download URL that is new"), retryAfter: nil)
+            case .refused:
+                throw RequestFailure.transient(
+                    .network("the server refused a download URL that is new"), retryAfter: nil)
             }
         }
         throw RequestFailure.transient(.network("the server has fewer bytes than it said"), retryAfter: nil)
@@ -129,7 +136,8 @@ struct ContentTransfer: Sendable {
     private func get(_ url: String, into place: inout Place) async throws -> DownloadEnd {
         let written = WrittenBytes(place.size)
         defer { place.size = written.count }
-        return try await server.download(url, from: place.size) { [file = place.file, expected = place.expected, progress] offset, data in
+        return try await server.download(url, from: place.size) {
+            [file = place.file, expected = place.expected, progress] offset, data in
             guard offset + data.count <= expected else {
                 throw RequestFailure.transient(.network("more bytes came than the content has"), retryAfter: nil)
             }

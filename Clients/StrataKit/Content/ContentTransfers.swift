@@ -51,8 +51,10 @@ actor ContentTransfers {
 
     /// - Parameter publish: called in the order of events; must not block.
     init(
-        server: any ContentServer, folder: ContentFolder, queue: TransferQueue = TransferQueue(), clock: any MonotonicClock = ContinuousClock(),
-        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, publish: @escaping @Sendable (ContentTransferEvent) -> Void
+        server: any ContentServer, folder: ContentFolder, queue: TransferQueue = TransferQueue(),
+        clock: any MonotonicClock = ContinuousClock(),
+        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
+        publish: @escaping @Sendable (ContentTransferEvent) -> Void
     ) {
         self.server = server
         self.folder = folder
@@ -136,7 +138,9 @@ actor ContentTransfers {
             performActions(queue.addTransfer(id, rank: rank))
             return job.progress
         }
-        let progress = TransferProgress(total: size, isCancellable: true, isPausable: !id.isUpload) { [requests] in requests.addRequest($0, of: id) }
+        let progress = TransferProgress(total: size, isCancellable: true, isPausable: !id.isUpload) { [requests] in
+            requests.addRequest($0, of: id)
+        }
         if isOver {
             progress.finish(isComplete: false)
             return progress
@@ -207,7 +211,9 @@ actor ContentTransfers {
             endTransfer(id, result: result)
         case .failure(let error):
             let madeProgress = !id.isUpload && job.progress.completed > before
-            performActions(queue.transferFailed(id, failure: RequestFailure(error), madeProgress: madeProgress, at: clock.now, random: random()))
+            performActions(
+                queue.transferFailed(
+                    id, failure: RequestFailure(error), madeProgress: madeProgress, at: clock.now, random: random()))
         }
     }
 
@@ -226,7 +232,8 @@ actor ContentTransfers {
                 do {
                     switch work {
                     case .upload(let upload): return .success(.uploaded(try await transfer.upload(upload)))
-                    case .download(let download): return .success(.downloaded(file: try await transfer.download(download)))
+                    case .download(let download):
+                        return .success(.downloaded(file: try await transfer.download(download)))
                     }
                 } catch {
                     return .failure(error)

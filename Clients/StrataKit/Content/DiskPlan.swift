@@ -27,7 +27,8 @@ struct DiskPlan: Hashable, Sendable {
         }
         let goal = capacity / 5 * 4 + capacity % 5 * 4 / 5
         var deletions: [File] = []
-        for file in files.filter(\.isOnServer).sorted(by: { ($0.usedAt, $0.name) < ($1.usedAt, $1.name) }) where used > goal {
+        for file in files.filter(\.isOnServer).sorted(by: { ($0.usedAt, $0.name) < ($1.usedAt, $1.name) })
+        where used > goal {
             used -= max(0, file.size)
             deletions.append(file)
         }

@@ -31,14 +31,17 @@ enum MIMEType {
     }
 
     private static let extensions = [
-        "application/gzip": "gz", "application/javascript": "js", "application/msword": "doc", "application/octet-stream": "bin",
+        "application/gzip": "gz", "application/javascript": "js", "application/msword": "doc",
+        "application/octet-stream": "bin",
         "application/vnd.ms-excel": "xls", "application/vnd.ms-powerpoint": "ppt",
         "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx", "application/x-tar": "tar", "audio/mp4": "m4a",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx", "application/x-tar": "tar",
+        "audio/mp4": "m4a",
         "audio/mpeg": "mp3", "audio/x-wav": "wav", "image/jpeg": "jpg", "image/svg+xml": "svg", "image/tiff": "tif",
         "image/vnd.microsoft.icon": "ico",
-        "text/calendar": "ics", "text/javascript": "js", "text/markdown": "md", "text/plain": "txt", "text/vcard": "vcf", "video/mpeg": "mpg",
+        "text/calendar": "ics", "text/javascript": "js", "text/markdown": "md", "text/plain": "txt",
+        "text/vcard": "vcf", "video/mpeg": "mpg",
         "video/quicktime": "mov", "video/x-msvideo": "avi",
     ]
 }

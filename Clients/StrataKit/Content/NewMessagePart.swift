@@ -48,7 +48,9 @@ public struct NewMessagePart: Hashable, Sendable {
 
     private init(checking mimeType: String, size: Int, _ source: Source) throws(StrataError) {
         guard MIMEType.isValid(mimeType) else {
-            throw StrataError(.invalidArgument, "mimeType must be two words of ASCII with one slash between them, without white space")
+            throw StrataError(
+                .invalidArgument, "mimeType must be two words of ASCII with one slash between them, without white space"
+            )
         }
         self.mimeType = mimeType
         self.size = size

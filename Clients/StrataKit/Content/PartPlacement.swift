@@ -36,7 +36,8 @@ enum PartPlacement: Hashable, Sendable {
         case .data(let data): self.init(mimeType: part.mimeType, data: data)
         case .file(let url):
             guard let data = try? Data(contentsOf: url), data.count == part.size else {
-                throw StrataError(.invalidArgument, "the file \(url.lastPathComponent) has changed, or cannot be read any more")
+                throw StrataError(
+                    .invalidArgument, "the file \(url.lastPathComponent) has changed, or cannot be read any more")
             }
             self.init(mimeType: part.mimeType, data: data)
         }
@@ -53,7 +54,9 @@ enum PartPlacement: Hashable, Sendable {
             placements.append(try PartPlacement(part))
         }
         var total = placements.reduce(0) { $0 + $1.inlineSize }
-        let largestFirst = placements.indices.sorted { (placements[$1].inlineSize, $0) < (placements[$0].inlineSize, $1) }
+        let largestFirst = placements.indices.sorted {
+            (placements[$1].inlineSize, $0) < (placements[$0].inlineSize, $1)
+        }
         for index in largestFirst where total > Limits.inlineMessageBytes {
             total -= placements[index].inlineSize
             placements[index] = .content

@@ -105,7 +105,9 @@ public final class TransferProgress: Sendable {
     /// - Parameter total: the new total; nil: unchanged.
     func update(completed: Int, total: Int? = nil) {
         change { state in
-            guard !state.isFinished, state.completed != completed || total.map({ $0 != state.total }) ?? false else { return false }
+            guard !state.isFinished, state.completed != completed || total.map({ $0 != state.total }) ?? false else {
+                return false
+            }
             state.completed = completed
             state.total = total ?? state.total
             return true

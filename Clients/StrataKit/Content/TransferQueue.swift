@@ -86,7 +86,9 @@ struct TransferQueue: Sendable {
     private var delayed: [TransferID: Instant] = [:]
     private var lastSequence = 0
 
-    init(limits: ConcurrencyLimits = ConcurrencyLimits(), policy: RetryPolicy = RetryPolicy(), isConnected: Bool = false) {
+    init(
+        limits: ConcurrencyLimits = ConcurrencyLimits(), policy: RetryPolicy = RetryPolicy(), isConnected: Bool = false
+    ) {
         self.limits = limits
         self.policy = policy
         self.isConnected = isConnected
@@ -140,7 +142,9 @@ struct TransferQueue: Sendable {
     /// - Parameters:
     ///   - madeProgress: true if the attempt transferred bytes; earlier failures then do not count.
     ///   - random: a random number in 0..<1.
-    mutating func transferFailed(_ id: TransferID, failure: RequestFailure, madeProgress: Bool, at now: Instant, random: Double) -> [Action] {
+    mutating func transferFailed(
+        _ id: TransferID, failure: RequestFailure, madeProgress: Bool, at now: Instant, random: Double
+    ) -> [Action] {
         guard var transfer = transfers[id], case .running = transfer.state else { return [] }
         release(id)
         if madeProgress { transfer.counter.progressed() }

@@ -50,7 +50,9 @@ public struct Conversation: Hashable, Sendable, Identifiable {
         public var metadata: Metadata
 
         /// Creates options. The default is a distinct conversation with both kinds of receipts and without metadata.
-        public init(isDistinct: Bool = true, deliveryReceipts: Bool = true, readReceipts: Bool = true, metadata: Metadata = [:]) {
+        public init(
+            isDistinct: Bool = true, deliveryReceipts: Bool = true, readReceipts: Bool = true, metadata: Metadata = [:]
+        ) {
             self.isDistinct = isDistinct
             self.deliveryReceipts = deliveryReceipts
             self.readReceipts = readReceipts

@@ -85,5 +85,7 @@ extension Metadata.Value: ExpressibleByStringLiteral, ExpressibleByStringInterpo
     /// Creates a text value.
     public init(stringLiteral text: String) { self = .text(text) }
     /// Creates a group. If a key occurs more than once, the last value wins.
-    public init(dictionaryLiteral elements: (String, Metadata.Value)...) { self = .group(Metadata(Dictionary(elements) { $1 })) }
+    public init(dictionaryLiteral elements: (String, Metadata.Value)...) {
+        self = .group(Metadata(Dictionary(elements) { $1 }))
+    }
 }

@@ -6,22 +6,29 @@ extension Message: Queryable {
     /// The properties of messages that queries can use.
     public struct QueryProperties: Sendable {
         /// The message's id.
-        public let id = Query<Message>.Property<MessageID, QueryOperators.Lists>("identifier", .column("message.id"), .message)
+        public let id = Query<Message>.Property<MessageID, QueryOperators.Lists>(
+            "identifier", .column("message.id"), .message)
         /// The conversation, by its current or a previous id.
         public let conversationID = Query<Message>
-            .Property<ConversationID, QueryOperators.Lists>("conversation", .column("message.conversation"), .conversation)
+            .Property<ConversationID, QueryOperators.Lists>(
+                "conversation", .column("message.conversation"), .conversation)
         /// The position in the order of the conversation. Messages that the server has not accepted have no value, and
         /// sort last.
         public let position = Query<Message>
-            .Property<Int64, QueryOperators.Order>("position", .column("message.position"), .integer, sortColumn: "message.ordering")
+            .Property<Int64, QueryOperators.Order>(
+                "position", .column("message.position"), .integer, sortColumn: "message.ordering")
         /// The time at which the message was sent.
-        public let sentAt = Query<Message>.Property<Date, QueryOperators.Order>("sentAt", .column("message.sent_at"), .date)
+        public let sentAt = Query<Message>.Property<Date, QueryOperators.Order>(
+            "sentAt", .column("message.sent_at"), .date)
         /// The time at which the message reached this device.
-        public let receivedAt = Query<Message>.Property<Date, QueryOperators.Order>("receivedAt", .column("message.received_at"), .date)
+        public let receivedAt = Query<Message>.Property<Date, QueryOperators.Order>(
+            "receivedAt", .column("message.received_at"), .date)
         /// True if the server has accepted the message.
-        public let isSent = Query<Message>.Property<Bool, QueryOperators.Equality>("isSent", .column("message.is_sent"), .bool)
+        public let isSent = Query<Message>.Property<Bool, QueryOperators.Equality>(
+            "isSent", .column("message.is_sent"), .bool)
         /// True if another user sent the message and this user has not read it.
-        public let isUnread = Query<Message>.Property<Bool, QueryOperators.Equality>("isUnread", .column("message.is_unread"), .bool)
+        public let isUnread = Query<Message>.Property<Bool, QueryOperators.Equality>(
+            "isUnread", .column("message.is_unread"), .bool)
         /// The sender's properties.
         public let sender = SenderProperties<Message>(table: "message")
         /// The properties of the parts.
@@ -29,7 +36,8 @@ extension Message: Queryable {
 
         fileprivate var all: [QueryProperty] {
             [
-                id.property, conversationID.property, position.property, sentAt.property, receivedAt.property, isSent.property, isUnread.property,
+                id.property, conversationID.property, position.property, sentAt.property, receivedAt.property,
+                isSent.property, isUnread.property,
             ] + sender.all + parts.all
         }
     }
@@ -39,9 +47,12 @@ extension Message: Queryable {
 
     /// The query source for messages in the store.
     public static let querySource = QuerySource<Message>(
-        tables: "message", columns: "message.*", condition: nil, idColumn: "message.id", properties: queryProperties.all.byName,
-        aliases: ["id": "identifier", "conversationID": "conversation", "conversation.identifier": "conversation"].merging(commonAliases) { $1 },
-        metadataTable: nil, dependencies: [.message, .messagePart, .identity], kind: .message, revisionColumn: "message.revision",
+        tables: "message", columns: "message.*", condition: nil, idColumn: "message.id",
+        properties: queryProperties.all.byName,
+        aliases: ["id": "identifier", "conversationID": "conversation", "conversation.identifier": "conversation"]
+            .merging(commonAliases) { $1 },
+        metadataTable: nil, dependencies: [.message, .messagePart, .identity], kind: .message,
+        revisionColumn: "message.revision",
         id: { MessageID(rawValue: $0[0]) },
         load: { reader, rows in try reader.messages(rows.map(StoreReader.messageRecord)) })
 
@@ -79,7 +90,8 @@ public struct PartsProperties<Element: Queryable>: Sendable {
     /// The size in bytes.
     public let size: Query<Element>.Property<Int, QueryOperators.Unsorted<QueryOperators.Numbers>>
     /// The location of the part's bytes.
-    public let transferStatus: Query<Element>.Property<ContentTransferStatus, QueryOperators.Unsorted<QueryOperators.Lists>>
+    public let transferStatus:
+        Query<Element>.Property<ContentTransferStatus, QueryOperators.Unsorted<QueryOperators.Lists>>
 
     init(owner: String) {
         mimeType = .init("parts.MIMEType", .parts("part.mime_type", owner: owner), .text)

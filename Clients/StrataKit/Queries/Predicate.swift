@@ -28,7 +28,9 @@ extension Query {
         /// - Throws: ``StrataError/Code/unqueryableProperty`` for an unknown property;
         ///   ``StrataError/Code/unsupportedPredicate`` if the property does not support the operator or the type of the
         ///   value.
-        public static func `where`(_ name: String, _ comparison: PredicateOperator, _ value: (any QueryValueConvertible)?) throws -> Predicate {
+        public static func `where`(
+            _ name: String, _ comparison: PredicateOperator, _ value: (any QueryValueConvertible)?
+        ) throws -> Predicate {
             guard let property = Element.querySource.property(named: name) else {
                 throw StrataError(.unqueryableProperty, "objects of type \(Element.self) cannot be queried by \(name)")
             }

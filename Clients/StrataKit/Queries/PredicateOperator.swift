@@ -47,7 +47,9 @@ public enum QueryOperators {
 
     private static let equality: Set<PredicateOperator> = [.isEqualTo, .isNotEqualTo]
     private static let lists: Set<PredicateOperator> = [.isIn, .isNotIn]
-    private static let order: Set<PredicateOperator> = [.isLessThan, .isLessThanOrEqualTo, .isGreaterThan, .isGreaterThanOrEqualTo]
+    private static let order: Set<PredicateOperator> = [
+        .isLessThan, .isLessThanOrEqualTo, .isGreaterThan, .isGreaterThanOrEqualTo,
+    ]
 
     /// `==` and `!=`.
     public enum Equality: WithSorting {

@@ -22,7 +22,9 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
     public var sortDescriptors: [SortDescriptor]
 
     /// Creates a query with an existing predicate, or without one.
-    public init(predicate: Predicate? = nil, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0) {
+    public init(
+        predicate: Predicate? = nil, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0
+    ) {
         self.predicate = predicate
         self.sortDescriptors = sortDescriptors
         self.limit = limit
@@ -32,7 +34,8 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
     /// Creates a query for the objects that satisfy a predicate.
     /// - Parameter predicate: builds the predicate from the queryable properties.
     public init(
-        where predicate: (Element.QueryProperties) -> Predicate, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0
+        where predicate: (Element.QueryProperties) -> Predicate, sortBy sortDescriptors: [SortDescriptor] = [],
+        limit: Int? = nil, offset: Int = 0
     ) {
         self.init(predicate: predicate(Element.queryProperties), sortBy: sortDescriptors, limit: limit, offset: offset)
     }

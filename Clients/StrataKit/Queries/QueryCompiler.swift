@@ -29,20 +29,28 @@ struct CompiledQuery<Element: Queryable> {
         return "SELECT \(columns) FROM \(sql: source.tables) WHERE \(sql: source.idColumn) IN (\(list))"
     }
 
-    private var columns: SQL { SQL(sql: [source.columns, source.revisionColumn].compactMap(\.self).joined(separator: ", ")) }
+    private var columns: SQL {
+        SQL(sql: [source.columns, source.revisionColumn].compactMap(\.self).joined(separator: ", "))
+    }
 
-    func revisions(_ column: String, in slice: Slice) -> SQL { select("\(sql: source.idColumn), \(sql: column)", in: slice) }
+    func revisions(_ column: String, in slice: Slice) -> SQL {
+        select("\(sql: source.idColumn), \(sql: column)", in: slice)
+    }
 
     func ids(_ slice: Slice = Slice()) -> SQL { select(SQL(sql: source.idColumn), in: slice) }
 
     var count: SQL {
         guard let limit else { return "SELECT count(*) FROM \(sql: source.tables) WHERE \(condition)" }
-        return "SELECT count(*) FROM (SELECT 1 FROM \(sql: source.tables) WHERE \(condition) LIMIT \(limit) OFFSET \(offset))"
+        return
+            "SELECT count(*) FROM (SELECT 1 FROM \(sql: source.tables) WHERE \(condition) LIMIT \(limit) OFFSET \(offset))"
     }
 
     private func select(_ columns: SQL, in slice: Slice) -> SQL {
-        let order = order.map { key -> SQL in "\(key.expression) \(sql: key.isAscending != slice.isReversed ? "ASC" : "DESC")" }
-        var sql: SQL = "SELECT \(columns) FROM \(sql: source.tables) WHERE \(condition) ORDER BY \(order.joined(separator: ", "))"
+        let order = order.map { key -> SQL in
+            "\(key.expression) \(sql: key.isAscending != slice.isReversed ? "ASC" : "DESC")"
+        }
+        var sql: SQL =
+            "SELECT \(columns) FROM \(sql: source.tables) WHERE \(condition) ORDER BY \(order.joined(separator: ", "))"
         let left = limit.map { max(0, $0 - slice.offset) }
         let limit = [left, slice.limit].compactMap { $0 }.min()
         let skipped = (self.limit == nil ? 0 : offset) + slice.offset
@@ -74,52 +82,73 @@ struct QueryCompiler {
         let source = Element.querySource
         var conditions = source.condition.map { [SQL(sql: $0)] } ?? []
         if let node = query.predicate?.node {
-            guard node.size <= Self.maximumSize else { throw unsupported("the predicate has more than \(Self.maximumSize) comparisons") }
-            guard node.depth <= Self.maximumDepth else { throw unsupported("the predicate is nested deeper than \(Self.maximumDepth)") }
+            guard node.size <= Self.maximumSize else {
+                throw unsupported("the predicate has more than \(Self.maximumSize) comparisons")
+            }
+            guard node.depth <= Self.maximumDepth else {
+                throw unsupported("the predicate is nested deeper than \(Self.maximumDepth)")
+            }
             conditions.append(try condition(node, as: Element.self))
         }
         let condition = conditions.isEmpty ? SQL("TRUE") : conditions.joined(separator: " AND ")
         return CompiledQuery(condition: condition, order: order(query), limit: query.limit, offset: query.offset)
     }
 
-    private func condition<Element: Queryable>(_ node: Query<Element>.Predicate.Node, as type: Element.Type) throws -> SQL {
+    private func condition<Element: Queryable>(
+        _ node: Query<Element>.Predicate.Node, as type: Element.Type
+    ) throws -> SQL {
         switch node {
-        case .comparison(let property, let comparison, let value): return try condition(on: property, comparison: comparison, value: value)
-        case .all(let nodes): return nodes.isEmpty ? "TRUE" : "(\(try nodes.map { try condition($0, as: type) }.joined(separator: " AND ")))"
-        case .any(let nodes): return nodes.isEmpty ? "FALSE" : "(\(try nodes.map { try condition($0, as: type) }.joined(separator: " OR ")))"
+        case .comparison(let property, let comparison, let value):
+            return try condition(on: property, comparison: comparison, value: value)
+        case .all(let nodes):
+            return nodes.isEmpty
+                ? "TRUE" : "(\(try nodes.map { try condition($0, as: type) }.joined(separator: " AND ")))"
+        case .any(let nodes):
+            return nodes.isEmpty
+                ? "FALSE" : "(\(try nodes.map { try condition($0, as: type) }.joined(separator: " OR ")))"
         case .not(let node): return "(\(try condition(node, as: type)) IS NOT TRUE)"
         }
     }
 
     private func condition(on property: QueryProperty, comparison: PredicateOperator, value: QueryValue) throws -> SQL {
         let operand = try resolved(property.operand(for: comparison, value: value), for: property)
-        if case .list(let values) = operand, values.count > Self.maximumValues { throw unsupported("\(property.name) has too many values") }
+        if case .list(let values) = operand, values.count > Self.maximumValues {
+            throw unsupported("\(property.name) has too many values")
+        }
         switch property.source {
-        case .column(let column): return columnCondition(SQL(sql: column), type: property.type, comparison: comparison, operand: operand)
+        case .column(let column):
+            return columnCondition(SQL(sql: column), type: property.type, comparison: comparison, operand: operand)
         case .metadata(let table):
-            return columnCondition(SQL(sql: "\(table).metadata"), type: property.type, comparison: comparison, operand: operand)
+            return columnCondition(
+                SQL(sql: "\(table).metadata"), type: property.type, comparison: comparison, operand: operand)
         case .metadataPath(let table, let path):
-            return columnCondition(text(at: path, of: table), type: property.type, comparison: comparison, operand: operand)
+            return columnCondition(
+                text(at: path, of: table), type: property.type, comparison: comparison, operand: operand)
         case .parts(let column, let owner):
             let (positive, isNegated) = comparison.positive
             let part = columnCondition(SQL(sql: column), type: property.type, comparison: positive, operand: operand)
-            return "\(sql: isNegated ? "NOT EXISTS" : "EXISTS") (SELECT 1 FROM part WHERE part.message = \(sql: owner) AND \(part))"
+            return
+                "\(sql: isNegated ? "NOT EXISTS" : "EXISTS") (SELECT 1 FROM part WHERE part.message = \(sql: owner) AND \(part))"
         case .participants: return participantsCondition(comparison: comparison, operand: operand)
         }
     }
 
     // MARK: Comparisons
 
-    private func columnCondition(_ column: SQL, type: QueryProperty.ValueType, comparison: PredicateOperator, operand: QueryProperty.Operand) -> SQL {
+    private func columnCondition(
+        _ column: SQL, type: QueryProperty.ValueType, comparison: PredicateOperator, operand: QueryProperty.Operand
+    ) -> SQL {
         switch operand {
         case .null: return comparison == .isNotEqualTo ? "\(column) IS NOT NULL" : "\(column) IS NULL"
         // SQLite can use a partial index with this condition only in this form, without a comparison with 1.
         case .value(let value) where type == .bool:
             return (value == 1.databaseValue) == (comparison == .isEqualTo) ? column : "NOT \(column)"
         case .value(let value):
-            return comparison == .isNotEqualTo ? "\(column) IS NOT \(value)" : "\(column) \(sql: comparison.sql) \(value)"
+            return comparison == .isNotEqualTo
+                ? "\(column) IS NOT \(value)" : "\(column) \(sql: comparison.sql) \(value)"
         case .list(let values):
-            return comparison == .isNotIn ? "(\(column) IN \(list(values)) IS NOT TRUE)" : "\(column) IN \(list(values))"
+            return comparison == .isNotIn
+                ? "(\(column) IN \(list(values)) IS NOT TRUE)" : "\(column) IN \(list(values))"
         }
     }
 
@@ -145,7 +174,8 @@ struct QueryCompiler {
     private func list(_ values: [DatabaseValue]) -> SQL { "(\(values.map { SQL("\($0)") }.joined(separator: ", ")))" }
 
     /// Replaces previous conversation ids by the current ones.
-    private func resolved(_ operand: QueryProperty.Operand, for property: QueryProperty) throws -> QueryProperty.Operand {
+    private func resolved(_ operand: QueryProperty.Operand, for property: QueryProperty) throws -> QueryProperty.Operand
+    {
         guard property.type == .conversation else { return operand }
         let resolve = { (value: DatabaseValue) throws -> DatabaseValue in
             guard let id = UUID.fromDatabaseValue(value) else { return value }

@@ -14,7 +14,8 @@
 public actor QueryController<Element: Queryable> {
     /// Reads a page of the result from one consistent state of the store.
     typealias Fetch =
-        @Sendable (_ window: ResultWindow, _ shown: [Element.ID], _ known: [Element.ID: ReadObject<Element>]) async throws -> ResultPage<Element>
+        @Sendable (_ window: ResultWindow, _ shown: [Element.ID], _ known: [Element.ID: ReadObject<Element>])
+        async throws -> ResultPage<Element>
 
     /// The query.
     public nonisolated let query: Query<Element>
@@ -53,7 +54,8 @@ public actor QueryController<Element: Queryable> {
     ///   - fetch: reads a page of the result. The page must reflect all changes that were announced before the call.
     /// - Throws: ``StrataError/Code/invalidArgument`` for a window of 0.
     init(
-        query: Query<Element>, updatableProperties: [any PartialKeyPath<Element> & Sendable]? = nil, paginationWindow: Int? = nil,
+        query: Query<Element>, updatableProperties: [any PartialKeyPath<Element> & Sendable]? = nil,
+        paginationWindow: Int? = nil,
         notices: AsyncStream<Set<ChangedKind>>, fetch: @escaping Fetch
     ) throws {
         self.query = query
@@ -75,7 +77,9 @@ public actor QueryController<Element: Queryable> {
     /// - Throws: ``StrataError/Code/queryControllerExecutionFailure`` while a load is in progress; errors of the query
     ///   or the store.
     public func execute() async throws {
-        guard refreshing == nil else { throw StrataError(.queryControllerExecutionFailure, "the result is being read already") }
+        guard refreshing == nil else {
+            throw StrataError(.queryControllerExecutionFailure, "the result is being read already")
+        }
         listen()
         try await refresh()
     }
@@ -182,7 +186,8 @@ public actor QueryController<Element: Queryable> {
         if isKnownOutdated { known = [:] }
         isKnownOutdated = false
         do {
-            pageRead(try await fetch(window, shownRevision == revision ? objects.map(\.id) : [], known), revision: revision)
+            pageRead(
+                try await fetch(window, shownRevision == revision ? objects.map(\.id) : [], known), revision: revision)
             failure = nil
         } catch {
             failure = error
@@ -195,7 +200,9 @@ public actor QueryController<Element: Queryable> {
         let now = page.objects.map(\.object)
         let update = ResultUpdate(from: objects, to: now, updatable: updatableProperties)
         (objects, totalNumberOfObjects) = (now, page.totalCount)
-        known = Element.querySource.revisionColumn == nil ? [:] : Dictionary(page.objects.map { ($0.object.id, $0) }) { first, _ in first }
+        known =
+            Element.querySource.revisionColumn == nil
+            ? [:] : Dictionary(page.objects.map { ($0.object.id, $0) }) { first, _ in first }
         if revision == windowRevision { window = page.window }
         shownRevision = revision
         if hasResult, !update.changes.isEmpty { for observer in observers.values { observer.yield(update) } }

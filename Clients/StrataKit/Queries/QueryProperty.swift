@@ -17,7 +17,8 @@ struct QueryProperty: Hashable, Sendable {
     }
 
     enum ValueType: String, Hashable, Sendable {
-        case bool, integer, date, text, conversation, message, announcement, part, user, identity, transferStatus, presenceStatus
+        case bool, integer, date, text, conversation, message, announcement, part, user, identity, transferStatus,
+            presenceStatus
         case users
         case metadata
     }
@@ -31,7 +32,10 @@ struct QueryProperty: Hashable, Sendable {
     /// The sort key, if it differs from the value.
     var sortColumn: String?
 
-    init(_ name: String, _ source: Source, _ type: ValueType, _ operators: (some QueryOperatorSet).Type, sortColumn: String? = nil) {
+    init(
+        _ name: String, _ source: Source, _ type: ValueType, _ operators: (some QueryOperatorSet).Type,
+        sortColumn: String? = nil
+    ) {
         self.name = name
         self.source = source
         self.type = type
@@ -92,11 +96,13 @@ struct QueryProperty: Hashable, Sendable {
         case (.announcement, .text(let text)): AnnouncementID(parsing: text)?.blob.databaseValue
         case (.part, .uuid(let id)): id.data.databaseValue
         case (.part, .text(let text)): Self.partID(text)?.data.databaseValue
-        case (.user, .user(let user)), (.users, .user(let user)), (.identity, .user(let user)): user.rawValue.databaseValue
+        case (.user, .user(let user)), (.users, .user(let user)), (.identity, .user(let user)):
+            user.rawValue.databaseValue
         case (.user, .text(let text)), (.users, .text(let text)): UserID(text)?.rawValue.databaseValue
         case (.identity, .text(let text)): UserID(parsing: text)?.rawValue.databaseValue
         case (.transferStatus, .transferStatus(let status)): status.rawValue.databaseValue
-        case (.transferStatus, .integer(let number)): Int(exactly: number).flatMap(ContentTransferStatus.init)?.rawValue.databaseValue
+        case (.transferStatus, .integer(let number)):
+            Int(exactly: number).flatMap(ContentTransferStatus.init)?.rawValue.databaseValue
         case (.presenceStatus, .presenceStatus(let status)): status.rawValue.databaseValue
         case (.presenceStatus, .text(let text)): PresenceStatus(rawValue: text)?.rawValue.databaseValue
         case (.metadata, .strings(let strings)): StoreCoding.text(strings).databaseValue

@@ -45,7 +45,9 @@ public struct QuerySource<Element: Queryable>: Sendable {
     /// Returns the property with a name or alias; nil if it is unknown.
     func property(named name: String) -> QueryProperty? {
         if let property = properties[aliases[name] ?? name] { return property }
-        guard let metadataTable, name.hasPrefix("metadata."), name.utf8.count > "metadata.".utf8.count else { return nil }
+        guard let metadataTable, name.hasPrefix("metadata."), name.utf8.count > "metadata.".utf8.count else {
+            return nil
+        }
         return .metadata(of: metadataTable, path: String(name.dropFirst("metadata.".count)))
     }
 }

@@ -62,7 +62,9 @@ public struct ResultUpdate<Element: Queryable>: Hashable, Sendable {
 
         let updates = zip(new, sources)
             .compactMap { object, source in
-                source.flatMap { Self.differ(old[$0], object, in: updatable) ? ResultChange.update(object, at: $0) : nil }
+                source.flatMap {
+                    Self.differ(old[$0], object, in: updatable) ? ResultChange.update(object, at: $0) : nil
+                }
             }
         let deletes = old.indices.reversed().filter { !used.contains($0) }.map { ResultChange.delete(old[$0], at: $0) }
         let arrivals = new.indices.filter { !stays.contains($0) }
@@ -73,7 +75,9 @@ public struct ResultUpdate<Element: Queryable>: Hashable, Sendable {
         changes = updates.sorted { ($0.oldIndex ?? 0) < ($1.oldIndex ?? 0) } + deletes + arrivals
     }
 
-    private static func differ(_ old: Element, _ new: Element, in updatable: [any PartialKeyPath<Element> & Sendable]?) -> Bool {
+    private static func differ(
+        _ old: Element, _ new: Element, in updatable: [any PartialKeyPath<Element> & Sendable]?
+    ) -> Bool {
         guard old != new else { return false }
         guard let updatable else { return true }
         return updatable.contains { (old[keyPath: $0] as? AnyHashable) != (new[keyPath: $0] as? AnyHashable) }

@@ -58,5 +58,6 @@ func longestIncreasingSubsequence(of numbers: [Int]) -> [Int] {
         before.append(low > 0 ? ends[low - 1] : nil)
         if low < ends.count { ends[low] = index } else { ends.append(index) }
     }
-    return Array(sequence(first: ends.last) { $0.flatMap { before[$0] } }.prefix { $0 != nil }.compactMap { $0 }.reversed())
+    return Array(
+        sequence(first: ends.last) { $0.flatMap { before[$0] } }.prefix { $0 != nil }.compactMap { $0 }.reversed())
 }

@@ -7,7 +7,9 @@ extension StoreReader {
     /// Returns those of the conversations that are visible, in any order.
     func visibleConversations(_ ids: [ConversationID]) throws -> [Conversation] {
         var found: [Row] = []
-        try rows("SELECT * FROM conversation WHERE is_visible AND id IN", keys: ids.map(\.blob)) { found.append($0.copy()) }
+        try rows("SELECT * FROM conversation WHERE is_visible AND id IN", keys: ids.map(\.blob)) {
+            found.append($0.copy())
+        }
         return try conversations(found)
     }
 
@@ -23,7 +25,8 @@ extension StoreReader {
                 let lastRecord = lastID.flatMap { id in last[id] }
                 return conversation(
                     record, participants: Set(record.participants.map { identities[$0] ?? Identity(userID: $0) }),
-                    lastMessage: lastRecord.map { message($0, identities: identities) }, hasUnread: row[ConversationColumn.hasUnread])
+                    lastMessage: lastRecord.map { message($0, identities: identities) },
+                    hasUnread: row[ConversationColumn.hasUnread])
             }
     }
 
@@ -74,7 +77,8 @@ extension StoreReader {
     private func partRecords(of owners: [UUID]) throws -> [UUID: [PartRecord]] {
         var records: [UUID: [PartRecord]] = [:]
         // The rows are in primary key order, so the parts of each message are in order.
-        try rows("SELECT * FROM part WHERE message IN", keys: owners.map(\.data), order: "ORDER BY message, idx") { row in
+        try rows("SELECT * FROM part WHERE message IN", keys: owners.map(\.data), order: "ORDER BY message, idx") {
+            row in
             records[row[PartColumn.message], default: []].append(Self.partRecord(row))
         }
         return records

@@ -18,7 +18,8 @@ extension StoreReader {
     ///     `shown` it does not grow.
     ///   - known: objects that are not loaded again if their revision is unchanged.
     func page<Element>(
-        _ query: Query<Element>, window: ResultWindow, shown: [Element.ID], known: [Element.ID: ReadObject<Element>] = [:]
+        _ query: Query<Element>, window: ResultWindow, shown: [Element.ID],
+        known: [Element.ID: ReadObject<Element>] = [:]
     ) throws -> ResultPage<Element> {
         let compiled = try compile(query)
         var window = window
@@ -27,7 +28,9 @@ extension StoreReader {
             return ResultPage(objects: objects, totalCount: objects.count, window: window)
         }
         let total = try count(compiled)
-        if !shown.isEmpty { window.grow(shown: shown, places: try places(of: Set(shown), in: compiled, fromEnd: window.isAtEnd)) }
+        if !shown.isEmpty {
+            window.grow(shown: shown, places: try places(of: Set(shown), in: compiled, fromEnd: window.isAtEnd))
+        }
         let range = window.range(in: total)
         let objects = try load(compiled, slice: .init(offset: range.lowerBound, limit: range.count), known: known)
         return ResultPage(objects: objects, totalCount: total, window: window)
@@ -35,11 +38,14 @@ extension StoreReader {
 
     /// Returns the indexes of these objects in the result, counted from one of its ends. Objects outside the result are
     /// omitted.
-    private func places<Element>(of wanted: Set<Element.ID>, in compiled: CompiledQuery<Element>, fromEnd: Bool) throws -> [Element.ID: Int] {
+    private func places<Element>(
+        of wanted: Set<Element.ID>, in compiled: CompiledQuery<Element>, fromEnd: Bool
+    ) throws -> [Element.ID: Int] {
         let source = Element.querySource
         // A result with a limit can only be read from its first object.
         let isTurned = fromEnd && compiled.limit != nil
-        let rows = try Row.fetchCursor(db, SQLRequest<Row>(literal: compiled.ids(.init(isReversed: fromEnd && !isTurned))))
+        let rows = try Row.fetchCursor(
+            db, SQLRequest<Row>(literal: compiled.ids(.init(isReversed: fromEnd && !isTurned))))
         var (places, count): ([Element.ID: Int], Int) = ([:], 0)
         while isTurned || places.count < wanted.count, let row = try rows.next() {
             let id = source.id(row)
@@ -53,11 +59,14 @@ extension StoreReader {
         try QueryCompiler(me: me) { try resolve($0) }.compile(query)
     }
 
-    private func count<Element>(_ compiled: CompiledQuery<Element>) throws -> Int { try SQLRequest<Int>(literal: compiled.count).fetchOne(db) ?? 0 }
+    private func count<Element>(_ compiled: CompiledQuery<Element>) throws -> Int {
+        try SQLRequest<Int>(literal: compiled.count).fetchOne(db) ?? 0
+    }
 
     /// Loads a range of the result. Most live queries already know all objects except one or two.
     private func load<Element>(
-        _ compiled: CompiledQuery<Element>, slice: CompiledQuery<Element>.Slice, known: [Element.ID: ReadObject<Element>]
+        _ compiled: CompiledQuery<Element>, slice: CompiledQuery<Element>.Slice,
+        known: [Element.ID: ReadObject<Element>]
     ) throws -> [ReadObject<Element>] {
         let source = Element.querySource
         guard let column = source.revisionColumn, !known.isEmpty else { return try load(compiled.rows(slice)) }
@@ -68,7 +77,9 @@ extension StoreReader {
             ids.append(id)
             if known[id]?.revision != row[1] as Int64 { missing.append(row[0]) }
         }
-        guard missing.count <= ids.count / 2, missing.count <= Self.mostMissing else { return try load(compiled.rows(slice)) }
+        guard missing.count <= ids.count / 2, missing.count <= Self.mostMissing else {
+            return try load(compiled.rows(slice))
+        }
         let read: [ReadObject<Element>] = missing.isEmpty ? [] : try load(compiled.rows(withIDs: missing))
         let objects = Dictionary(read.map { ($0.object.id, $0) }) { first, _ in first }
         return ids.compactMap { objects[$0] ?? known[$0] }

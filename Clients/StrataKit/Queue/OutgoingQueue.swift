@@ -63,19 +63,24 @@ struct OutgoingQueue: Sendable {
     // MARK: Changing
 
     mutating func appendChange(
-        _ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64, state: QueuedOperation.State = .waiting
+        _ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64,
+        state: QueuedOperation.State = .waiting
     ) -> QueuedOperation {
         lastSequence += 1
-        let operation = QueuedOperation(id: id, sequence: lastSequence, madeAt: time, conversation: conversation, change: change, state: state)
+        let operation = QueuedOperation(
+            id: id, sequence: lastSequence, madeAt: time, conversation: conversation, change: change, state: state)
         addToIndexes(operation)
         unsaved.insert(operation.sequence)
         return operation
     }
 
     /// Adds a change with an unused sequence number.
-    mutating func insertChange(_ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64, sequence: Int64) {
+    mutating func insertChange(
+        _ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64, sequence: Int64
+    ) {
         guard operations[sequence] == nil else { return }
-        addToIndexes(QueuedOperation(id: id, sequence: sequence, madeAt: time, conversation: conversation, change: change))
+        addToIndexes(
+            QueuedOperation(id: id, sequence: sequence, madeAt: time, conversation: conversation, change: change))
         unsaved.insert(sequence)
     }
 
@@ -110,7 +115,9 @@ struct OutgoingQueue: Sendable {
         } else {
             Self.insertSequence(sequence, into: &sequencesWithoutConversation)
         }
-        for message in operation.change.messages { Self.insertSequence(sequence, into: &byMessage[message, default: []]) }
+        for message in operation.change.messages {
+            Self.insertSequence(sequence, into: &byMessage[message, default: []])
+        }
         for user in operation.change.users { Self.insertSequence(sequence, into: &byUser[user, default: []]) }
     }
 

@@ -18,13 +18,19 @@ enum OutgoingRequest: Hashable, Sendable {
             self = .socket(method: "Conversation.create", objectID: nil, data: Self.data(of: new, id: conversation))
         case .sendMessage(let message):
             guard let conversation else { return nil }
-            self = .socket(method: "Message.create", objectID: conversation.layerID, data: Self.data(of: message, isOrdered: isOrdered))
+            self = .socket(
+                method: "Message.create", objectID: conversation.layerID,
+                data: Self.data(of: message, isOrdered: isOrdered))
         case .patchMetadata(let steps):
             guard let conversation else { return nil }
-            self = .rest(method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)), isIdempotent: true)
+            self = .rest(
+                method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)),
+                isIdempotent: true)
         case .changeParticipants(let steps):
             guard let conversation else { return nil }
-            self = .rest(method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)), isIdempotent: true)
+            self = .rest(
+                method: "PATCH", path: "/conversations/\(conversation)", body: .array(steps.map(Self.operation)),
+                isIdempotent: true)
         case .changeParts(let id, let change): self = Self.request(change, of: id)
         case .deleteMessage(let id, let mode):
             self = .rest(method: "DELETE", path: "/messages/\(id)?mode=\(mode.rawValue)", body: nil, isIdempotent: true)
@@ -41,14 +47,20 @@ enum OutgoingRequest: Hashable, Sendable {
             guard let conversation else { return nil }
             self = Self.receipts("delivery", of: ids, in: conversation, isIdempotent: false)
         case .follow(let users):
-            self = .rest(method: "POST", path: "/following/users", body: .array(users.map { .string($0.layerID) }), isIdempotent: true)
+            self = .rest(
+                method: "POST", path: "/following/users", body: .array(users.map { .string($0.layerID) }),
+                isIdempotent: true)
         case .unfollow(let users):
             guard let user = users.first else { return nil }
-            self = .rest(method: "DELETE", path: "/following/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
-        case .block(let user): self = .rest(method: "PUT", path: "/blocks/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
-        case .unblock(let user): self = .rest(method: "DELETE", path: "/blocks/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
+            self = .rest(
+                method: "DELETE", path: "/following/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
+        case .block(let user):
+            self = .rest(method: "PUT", path: "/blocks/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
+        case .unblock(let user):
+            self = .rest(method: "DELETE", path: "/blocks/users/\(user.percentEncoded)", body: nil, isIdempotent: true)
         case .markAnnouncementRead(let id):
-            self = .rest(method: "POST", path: "/announcements/\(id)/receipts", body: ["type": "read"], isIdempotent: true)
+            self = .rest(
+                method: "POST", path: "/announcements/\(id)/receipts", body: ["type": "read"], isIdempotent: true)
         case .deleteAnnouncement(let id):
             self = .rest(method: "DELETE", path: "/announcements/\(id)", body: nil, isIdempotent: true)
         }
@@ -58,27 +70,39 @@ enum OutgoingRequest: Hashable, Sendable {
         let path = "/messages/\(id)/parts"
         return switch change {
         case .add(let new): .rest(method: "POST", path: path, body: part(new, of: id), isIdempotent: true)
-        case .replace(let old, let new): .rest(method: "PUT", path: "\(path)/\(old.lowercaseText)", body: part(new, of: id), isIdempotent: true)
-        case .remove(let old): .rest(method: "DELETE", path: "\(path)/\(old.lowercaseText)", body: nil, isIdempotent: true)
-        case .setAll(let parts): .rest(method: "PUT", path: path, body: .array(parts.map { part($0, of: id) }), isIdempotent: true)
+        case .replace(let old, let new):
+            .rest(method: "PUT", path: "\(path)/\(old.lowercaseText)", body: part(new, of: id), isIdempotent: true)
+        case .remove(let old):
+            .rest(method: "DELETE", path: "\(path)/\(old.lowercaseText)", body: nil, isIdempotent: true)
+        case .setAll(let parts):
+            .rest(method: "PUT", path: path, body: .array(parts.map { part($0, of: id) }), isIdempotent: true)
         }
     }
 
-    private static func receipts(_ type: JSONValue, of ids: [MessageID], in conversation: ConversationID, isIdempotent: Bool) -> OutgoingRequest {
+    private static func receipts(
+        _ type: JSONValue, of ids: [MessageID], in conversation: ConversationID, isIdempotent: Bool
+    ) -> OutgoingRequest {
         let body: JSONValue = ["type": type, "ids": .array(ids.map { .string($0.layerID) })]
-        return .rest(method: "POST", path: "/conversations/\(conversation)/receipts", body: body, isIdempotent: isIdempotent)
+        return .rest(
+            method: "POST", path: "/conversations/\(conversation)/receipts", body: body, isIdempotent: isIdempotent)
     }
 
     private static func data(of new: LocalChange.NewConversation, id: ConversationID) -> JSONValue {
         [
-            "id": .string(id.layerID), "participants": .array(new.participants.map { .string($0.layerID) }), "distinct": .bool(new.isDistinct),
-            "metadata": tree(new.metadata), "delivery_receipts": .bool(new.deliveryReceipts), "read_receipts": .bool(new.readReceipts),
+            "id": .string(id.layerID), "participants": .array(new.participants.map { .string($0.layerID) }),
+            "distinct": .bool(new.isDistinct),
+            "metadata": tree(new.metadata), "delivery_receipts": .bool(new.deliveryReceipts),
+            "read_receipts": .bool(new.readReceipts),
         ]
     }
 
     private static func data(of message: LocalChange.NewMessage, isOrdered: Bool) -> JSONValue {
-        var data: JSONValue = ["id": .string(message.id.layerID), "parts": .array(message.parts.map { part($0, of: message.id) })]
-        if let notification = message.notification, let json = try? JSONValue(parsing: notification) { data["notification"] = json }
+        var data: JSONValue = [
+            "id": .string(message.id.layerID), "parts": .array(message.parts.map { part($0, of: message.id) }),
+        ]
+        if let notification = message.notification, let json = try? JSONValue(parsing: notification) {
+            data["notification"] = json
+        }
         if isOrdered { data["ordered"] = true }
         return data
     }
@@ -99,7 +123,8 @@ enum OutgoingRequest: Hashable, Sendable {
         let property = JSONValue.string(step.path.isEmpty ? "metadata" : "metadata.\(step.path)")
         guard let values = step.values, !values.isEmpty else {
             return step.path.isEmpty
-                ? ["operation": "set", "property": property, "value": [:]] : ["operation": "delete", "property": property]
+                ? ["operation": "set", "property": property, "value": [:]]
+                : ["operation": "delete", "property": property]
         }
         if let text = values[step.path] { return ["operation": "set", "property": property, "value": .string(text)] }
         let prefix = step.path.isEmpty ? 0 : step.path.utf8.count + 1

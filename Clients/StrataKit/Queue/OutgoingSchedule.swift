@@ -78,7 +78,8 @@ struct OutgoingSchedule: Sendable {
 
     /// Returns the conversations, sorted by their oldest operation.
     private func inOrder(_ queue: OutgoingQueue) -> [ConversationID] {
-        queue.conversations.map { (id: $0, first: queue.firstSequence(in: $0) ?? 0) }.sorted { $0.first < $1.first }.map(\.id)
+        queue.conversations.map { (id: $0, first: queue.firstSequence(in: $0) ?? 0) }.sorted { $0.first < $1.first }
+            .map(\.id)
     }
 
     private mutating func fillLane(_ operations: [QueuedOperation], lane: Lane, into steps: inout [Step]) {
@@ -114,7 +115,8 @@ struct OutgoingSchedule: Sendable {
         return before == 0 && inFlight.values.count { $0 == .rest } < Self.requests ? .rest : nil
     }
 
-    private mutating func fillReceipts(_ operations: [QueuedOperation], queue: OutgoingQueue, into steps: inout [Step]) {
+    private mutating func fillReceipts(_ operations: [QueuedOperation], queue: OutgoingQueue, into steps: inout [Step])
+    {
         var room = Self.receipts - operations.count { inFlight[$0.id] != nil }
         for operation in operations where operation.isUnanswered && inFlight[operation.id] == nil && room > 0 {
             guard retries[.receipts(operation.id)] == nil else { continue }
@@ -131,7 +133,9 @@ struct OutgoingSchedule: Sendable {
     }
 
     /// Suspends a lane until a time.
-    mutating func suspend(_ lane: Lane, until time: ContinuousClock.Instant) { retries[lane] = max(retries[lane] ?? time, time) }
+    mutating func suspend(_ lane: Lane, until time: ContinuousClock.Instant) {
+        retries[lane] = max(retries[lane] ?? time, time)
+    }
 
     /// Reports the loss of the socket. Creates on it remain unanswered; the server may have processed them.
     mutating func socketLost() { inFlight = inFlight.filter { $0.value == .rest } }
@@ -144,7 +148,8 @@ extension LocalChange {
     var isCreate: Bool {
         switch self {
         case .createConversation, .sendMessage: true
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead,
+            .confirmDelivery, .follow, .unfollow,
             .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             false

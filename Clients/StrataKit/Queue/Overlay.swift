@@ -19,8 +19,10 @@ enum Overlay {
             case .markRead:
                 shown?.isUnread = false
                 if shown?.sender != me { shown?.statuses[me] = .read }
-            case .deleteConversation(let mode, let position, _): if hides(shown, mode: mode, upTo: position) { shown = nil }
-            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+            case .deleteConversation(let mode, let position, _):
+                if hides(shown, mode: mode, upTo: position) { shown = nil }
+            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .block,
+                .unblock,
                 .markAnnouncementRead,
                 .deleteAnnouncement:
                 break
@@ -35,7 +37,9 @@ enum Overlay {
     ///   - isParticipant: true if the user shares a conversation with the signed-in user. Unfollowing then does not
     ///     hide the identity.
     /// - Returns: nil if the identity is not visible.
-    static func identity(_ server: IdentityRecord?, with operations: [QueuedOperation], of user: UserID, isParticipant: Bool) -> IdentityRecord? {
+    static func identity(
+        _ server: IdentityRecord?, with operations: [QueuedOperation], of user: UserID, isParticipant: Bool
+    ) -> IdentityRecord? {
         var shown = server
         for operation in operations where operation.isOverlay {
             switch operation.change {
@@ -57,11 +61,15 @@ enum Overlay {
         return place / Position.wireStep <= position
     }
 
-    private static func unsent(_ message: LocalChange.NewMessage, operation: QueuedOperation, me: UserID) -> MessageRecord? {
+    private static func unsent(
+        _ message: LocalChange.NewMessage, operation: QueuedOperation, me: UserID
+    ) -> MessageRecord? {
         guard let conversation = operation.conversation else { return nil }
         return MessageRecord(
-            id: message.id, conversation: conversation, position: nil, ordering: MessageRecord.unsent + operation.sequence, sender: me,
-            senderName: nil, sentAt: operation.madeAt, receivedAt: operation.madeAt, updatedAt: nil, isUnread: false, isSent: false,
+            id: message.id, conversation: conversation, position: nil,
+            ordering: MessageRecord.unsent + operation.sequence, sender: me,
+            senderName: nil, sentAt: operation.madeAt, receivedAt: operation.madeAt, updatedAt: nil, isUnread: false,
+            isSent: false,
             failure: operation.failure, statuses: [me: .read], parts: message.parts)
     }
 
@@ -91,7 +99,9 @@ enum Overlay {
             case .patchMetadata(let steps): applyMetadata(steps, to: &shown)
             case .changeParticipants(let steps): applyParticipants(steps, to: &shown, me: me)
             case .sendMessage(let new):
-                guard operation.failure == nil, try message(new.id) == nil || isAhead(operation, of: applied) else { continue }
+                guard operation.failure == nil, try message(new.id) == nil || isAhead(operation, of: applied) else {
+                    continue
+                }
                 added.insert(new.id)
                 shown?.totalCount += 1
             case .deleteMessage(let id, _):
@@ -104,7 +114,9 @@ enum Overlay {
                 // A message that arrived after the deletion was requested restores the conversation.
                 let isBack = mode == .myDevices && !leaves && (newest ?? -1) / Position.wireStep > position
                 if !isBack { shown?.isVisible = false }
-            case .changeParts, .confirmDelivery, .follow, .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement: break
+            case .changeParts, .confirmDelivery, .follow, .unfollow, .block, .unblock, .markAnnouncementRead,
+                .deleteAnnouncement:
+                break
             }
         }
         guard var shown else { return nil }
@@ -113,7 +125,9 @@ enum Overlay {
     }
 
     private static func isAhead(_ operation: QueuedOperation, of applied: Int64) -> Bool {
-        guard case .answered(let positions) = operation.state, let position = positions.conversation else { return false }
+        guard case .answered(let positions) = operation.state, let position = positions.conversation else {
+            return false
+        }
         return position > applied
     }
 
@@ -121,7 +135,8 @@ enum Overlay {
         guard let id = operation.conversation else { return nil }
         return ConversationRecord(
             id: id, createdAt: operation.madeAt, participants: new.participants, isDistinct: new.isDistinct,
-            deliveryReceipts: new.deliveryReceipts, readReceipts: new.readReceipts, metadata: new.metadata, unreadCount: 0, totalCount: 0,
+            deliveryReceipts: new.deliveryReceipts, readReceipts: new.readReceipts, metadata: new.metadata,
+            unreadCount: 0, totalCount: 0,
             isVisible: operation.state != .draft)
     }
 
@@ -129,7 +144,9 @@ enum Overlay {
         for step in steps { conversation?.metadata.applyMetadataStep(step) }
     }
 
-    private static func applyParticipants(_ steps: [LocalChange.ParticipantStep], to conversation: inout ConversationRecord?, me: UserID) {
+    private static func applyParticipants(
+        _ steps: [LocalChange.ParticipantStep], to conversation: inout ConversationRecord?, me: UserID
+    ) {
         guard var participants = conversation?.participants else { return }
         let before = participants
         for step in steps {

@@ -101,7 +101,8 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
             guard let values, !values.isEmpty else { return .delete(MetadataPath(trusted: path)) }
             return .set(
                 MetadataPath(trusted: path),
-                leaves: values.sorted { $0.key < $1.key }.map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) })
+                leaves: values.sorted { $0.key < $1.key }
+                    .map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) })
         }
     }
 
@@ -156,7 +157,8 @@ extension LocalChange {
         case .sendMessage(let message): [message.id]
         case .changeParts(let id, _), .deleteMessage(let id, _): [id]
         case .markRead(let ids): ids
-        case .createConversation, .patchMetadata, .changeParticipants, .deleteConversation, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+        case .createConversation, .patchMetadata, .changeParticipants, .deleteConversation, .confirmDelivery, .follow,
+            .unfollow, .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             []
         }
@@ -166,7 +168,8 @@ extension LocalChange {
         switch self {
         case .follow(let users), .unfollow(let users): users
         case .block(let user), .unblock(let user): [user]
-        case .createConversation, .sendMessage, .changeParts, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation,
+        case .createConversation, .sendMessage, .changeParts, .patchMetadata, .changeParticipants, .deleteMessage,
+            .deleteConversation,
             .markRead, .confirmDelivery, .markAnnouncementRead, .deleteAnnouncement:
             []
         }
@@ -196,7 +199,8 @@ extension LocalChange {
     var isReceipt: Bool {
         switch self {
         case .markRead, .confirmDelivery, .markAnnouncementRead: true
-        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .follow,
+        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage,
+            .deleteConversation, .follow,
             .unfollow, .block, .unblock, .deleteAnnouncement:
             false
         }
@@ -206,7 +210,8 @@ extension LocalChange {
         switch self {
         case .sendMessage(let message): message.parts
         case .changeParts(_, let change): change.parts
-        case .createConversation, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow,
+        case .createConversation, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation, .markRead,
+            .confirmDelivery, .follow,
             .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement:
             []
         }
@@ -218,7 +223,8 @@ extension LocalChange {
             message.parts = parts
             return .sendMessage(message)
         case .changeParts(let id, let change): return .changeParts(id, change.withParts(parts))
-        case .createConversation, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow,
+        case .createConversation, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation, .markRead,
+            .confirmDelivery, .follow,
             .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement:
             return self
         }

@@ -20,11 +20,15 @@ enum ServerAnswer: Sendable {
 
     init(_ answer: RESTResponse) {
         if answer.isSuccess {
-            func position(_ name: String) -> Int64? { answer.header(name).flatMap { Int64($0) }.flatMap { WireObjects.position($0) } }
+            func position(_ name: String) -> Int64? {
+                answer.header(name).flatMap { Int64($0) }.flatMap { WireObjects.position($0) }
+            }
             self = .success(
-                object: answer.json, positions: .init(conversation: position("Strata-Position"), user: position("Strata-User-Position")))
+                object: answer.json,
+                positions: .init(conversation: position("Strata-Position"), user: position("Strata-User-Position")))
         } else {
-            self.init(errorID: answer.errorID ?? "", status: answer.status, error: answer.json, after: answer.retryAfter)
+            self.init(
+                errorID: answer.errorID ?? "", status: answer.status, error: answer.json, after: answer.retryAfter)
         }
     }
 
@@ -64,7 +68,8 @@ enum ServerAnswer: Sendable {
             let isTransient = status >= 500 || status == 429 || status == 408
             self =
                 isTransient
-                ? .retry(StrataError(.networkRequestFailed, text), counts: true, after: after) : .refused(StrataError(.unknown, text))
+                ? .retry(StrataError(.networkRequestFailed, text), counts: true, after: after)
+                : .refused(StrataError(.unknown, text))
         }
     }
 }

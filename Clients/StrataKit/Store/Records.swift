@@ -5,7 +5,9 @@ public import StrataModel
 /// The JSON encoding of ids: their UUIDs.
 extension ObjectID {
     /// Decodes an id.
-    public init(from decoder: any Decoder) throws { self.init(rawValue: try decoder.singleValueContainer().decode(UUID.self)) }
+    public init(from decoder: any Decoder) throws {
+        self.init(rawValue: try decoder.singleValueContainer().decode(UUID.self))
+    }
     /// Encodes the id as a single string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
@@ -21,7 +23,9 @@ extension ContentID: Codable {}
 /// The JSON encoding of user ids: their texts.
 extension UserID: Codable {
     /// Decodes a user id.
-    public init(from decoder: any Decoder) throws { self.init(trusted: try decoder.singleValueContainer().decode(String.self)) }
+    public init(from decoder: any Decoder) throws {
+        self.init(trusted: try decoder.singleValueContainer().decode(String.self))
+    }
     /// Encodes the user id as a single string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
@@ -89,7 +93,9 @@ extension MessageRecord {
     static func statuses(fromLines text: String) -> [UserID: RecipientStatus] {
         var statuses: [UserID: RecipientStatus] = [:]
         for line in text.split(separator: "\n") {
-            guard let digit = line.first?.wholeNumberValue, let status = RecipientStatus(rawValue: digit) else { continue }
+            guard let digit = line.first?.wholeNumberValue, let status = RecipientStatus(rawValue: digit) else {
+                continue
+            }
             statuses[UserID(trusted: String(line.dropFirst()))] = status
         }
         return statuses
@@ -165,7 +171,9 @@ struct StoredError: Codable, Hashable, Sendable {
     var message: String
 
     init(_ error: StrataError) {
-        (number, name, domain, message) = (error.code.number, error.code.name, error.code.domain.rawValue, error.message)
+        (number, name, domain, message) = (
+            error.code.number, error.code.name, error.code.domain.rawValue, error.message
+        )
     }
 
     var error: StrataError {

@@ -15,7 +15,8 @@ struct StoreAccess: Sendable {
         do {
             return try await database.read { db in try body(reader(db)) }
         } catch let error as DatabaseError {
-            throw StrataError(.devicePersistenceFailure, "The store could not be read: \(error.resultCode)", underlying: [error])
+            throw StrataError(
+                .devicePersistenceFailure, "The store could not be read: \(error.resultCode)", underlying: [error])
         }
     }
 
@@ -24,8 +25,11 @@ struct StoreAccess: Sendable {
     func clearContentFolder(except needed: Set<String>) throws {
         guard let contentFolder else { return }
         let inUse = try database.read { db in try reader(db).contentInUse() }
-        ContentFolder(existing: contentFolder).removeLeftovers(keeping: inUse.files.union(needed), resumable: inUse.resumable)
+        ContentFolder(existing: contentFolder)
+            .removeLeftovers(keeping: inUse.files.union(needed), resumable: inUse.resumable)
     }
 
-    private func reader(_ db: Database) -> StoreReader { StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner) }
+    private func reader(_ db: Database) -> StoreReader {
+        StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)
+    }
 }

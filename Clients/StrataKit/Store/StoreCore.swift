@@ -29,7 +29,8 @@ final class StoreCore {
     ///   - database: a database with the tables of ``StoreSchema``.
     ///   - newID: creates the ids of changes and conversations.
     init(
-        _ database: any DatabaseWriter, me: UserID, policy: SyncPolicy, contentFolder: URL? = nil, owner: SnapshotOwner = SnapshotOwner(nil),
+        _ database: any DatabaseWriter, me: UserID, policy: SyncPolicy, contentFolder: URL? = nil,
+        owner: SnapshotOwner = SnapshotOwner(nil),
         newID: @escaping () -> UUID = { UUID() }
     ) throws {
         self.owner = owner
@@ -42,7 +43,9 @@ final class StoreCore {
         queue = OutgoingQueue(stored.operations, lastSequence: stored.lastSequence)
         cursor = stored.cursor
         let drafts = queue.all.filter { $0.state == .draft }
-        if !drafts.isEmpty { _ = try write(at: 0) { store in for draft in drafts { try store.removeOperation(draft) } } }
+        if !drafts.isEmpty {
+            _ = try write(at: 0) { store in for draft in drafts { try store.removeOperation(draft) } }
+        }
         // Make changes visible that were salvaged from a damaged store.
         if stored.cursor == SyncCursor(), !queue.isEmpty {
             _ = try write(at: 0) { store in for operation in store.queue.all { try store.touchTargets(of: operation) } }
@@ -56,7 +59,8 @@ final class StoreCore {
         try database.unsafeReentrantWrite { db in
             try db.inTransaction(.immediate) {
                 let reader = StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)
-                let transaction = StoreTransaction(db, reader: reader, queue: queue, cursor: cursor, policy: policy, now: now, newID: newID)
+                let transaction = StoreTransaction(
+                    db, reader: reader, queue: queue, cursor: cursor, policy: policy, now: now, newID: newID)
                 let value = try body(transaction)
                 let changes = try transaction.settle()
                 let outcome = Outcome(value: value, changes: changes, findings: transaction.findings)

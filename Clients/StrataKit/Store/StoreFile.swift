@@ -37,13 +37,16 @@ enum StoreFile {
     static let checkedFirst = 8 << 20
 
     /// Opens the store if the data that the library needs at its start are readable.
-    private static func openIntact(_ url: URL, checkedFirst: Int, boundary: (@Sendable () -> Void)?) throws -> DatabasePool {
+    private static func openIntact(
+        _ url: URL, checkedFirst: Int, boundary: (@Sendable () -> Void)?
+    ) throws -> DatabasePool {
         let size = (try? FileManager.default.attributesOfItem(atPath: path(url))[.size] as? Int) ?? 0
         let pool = try DatabasePool(path: path(url), configuration: configuration(boundary))
         do {
             // Check the version first: this version may not understand a newer store, and would consider it damaged.
             guard try pool.read({ try !StoreSchema.isNewer($0) }) else {
-                throw StrataError(.newerStore, "The store \(url.lastPathComponent) was written by a newer version of StrataKit.")
+                throw StrataError(
+                    .newerStore, "The store \(url.lastPathComponent) was written by a newer version of StrataKit.")
             }
             if size <= checkedFirst { try checkIntegrity(of: pool) }
             try StoreSchema.migrator.migrate(pool)
@@ -139,9 +142,12 @@ enum StoreFile {
         let rows = readableOperations(of: damaged)
         try new.write { db in
             for row in rows {
-                guard let operation = try? StoreCoding.value(QueuedOperation.self, from: row.record), operation.isUnanswered else { continue }
+                guard let operation = try? StoreCoding.value(QueuedOperation.self, from: row.record),
+                    operation.isUnanswered
+                else { continue }
                 try db.execute(
-                    sql: "INSERT OR IGNORE INTO operation (sequence, id, record) VALUES (?, ?, ?)", arguments: [row.sequence, row.id, row.record])
+                    sql: "INSERT OR IGNORE INTO operation (sequence, id, record) VALUES (?, ?, ?)",
+                    arguments: [row.sequence, row.id, row.record])
             }
             for row in readableFailures(of: damaged) {
                 guard (try? StoreCoding.value(StoredFailure.self, from: row.record)) != nil else { continue }
@@ -178,7 +184,8 @@ enum StoreFile {
         let (last, _) = rows(of: "operation", in: old, "ORDER BY sequence DESC")
         let start = (first.last?.sequence ?? 0) + 1
         let end = last.last?.sequence ?? lastSequence(in: old) + 1
-        let between = (start..<max(start, end)).prefix(maximumSearchedRows).flatMap { rows(of: "operation", in: old, "WHERE sequence = \($0)").rows }
+        let between = (start..<max(start, end)).prefix(maximumSearchedRows)
+            .flatMap { rows(of: "operation", in: old, "WHERE sequence = \($0)").rows }
         return first + between + last.reversed()
     }
 
@@ -187,11 +194,14 @@ enum StoreFile {
     private static let maximumSearchedRows = 100_000
 
     /// Returns the rows before the first unreadable row. `isWhole`: there was no unreadable row.
-    private static func rows(of table: String, in old: DatabaseQueue, _ clause: String) -> (rows: [SavedRow], isWhole: Bool) {
+    private static func rows(
+        of table: String, in old: DatabaseQueue, _ clause: String
+    ) -> (rows: [SavedRow], isWhole: Bool) {
         var found: [SavedRow] = []
         do {
             try old.read { db in
-                let rows = try Row.fetchCursor(db, sql: "SELECT sequence, id, record FROM \(table) NOT INDEXED \(clause)")
+                let rows = try Row.fetchCursor(
+                    db, sql: "SELECT sequence, id, record FROM \(table) NOT INDEXED \(clause)")
                 while let row = try rows.next() {
                     guard let sequence = Int64.fromDatabaseValue(row[0]), let id = Data.fromDatabaseValue(row[1]),
                         let record = String.fromDatabaseValue(row[2]), 0..<MessageRecord.unsent ~= sequence
@@ -206,7 +216,9 @@ enum StoreFile {
     }
 
     private static func lastSequence(in old: DatabaseQueue) -> Int64 {
-        let value = try? old.read { try DatabaseValue.fetchOne($0, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'") }
+        let value = try? old.read {
+            try DatabaseValue.fetchOne($0, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'")
+        }
         return value.flatMap { Int64.fromDatabaseValue($0) }.map { min(max($0, 0), MessageRecord.unsent) } ?? 0
     }
 
@@ -221,14 +233,17 @@ enum StoreFile {
     private static func foundDamaged(_ url: URL) -> URL { url.appendingPathExtension("found-damaged") }
 
     private static func removeFiles(of url: URL) throws {
-        for suffix in ["", "-wal", "-shm", "-journal"] where FileManager.default.fileExists(atPath: path(url) + suffix) {
+        for suffix in ["", "-wal", "-shm", "-journal"] where FileManager.default.fileExists(atPath: path(url) + suffix)
+        {
             try FileManager.default.removeItem(atPath: path(url) + suffix)
         }
     }
 
     static func remove(_ url: URL) throws {
         // Remove the rebuilt store first, because the library would install it as the store.
-        for name in ["rebuilt", "rebuilding", "damaged", "found-damaged"] { try removeFiles(of: url.appendingPathExtension(name)) }
+        for name in ["rebuilt", "rebuilding", "damaged", "found-damaged"] {
+            try removeFiles(of: url.appendingPathExtension(name))
+        }
         try removeFiles(of: url)
     }
 }

@@ -18,15 +18,20 @@ extension StoreReader {
     /// Returns the parts with this content, in their visible state.
     func parts(with content: ContentID) throws -> [MessagePart] {
         try db.cachedStatement(
-            sql: "SELECT part.*, message.id IS NOT NULL AS is_message FROM part LEFT JOIN message ON message.id = part.message WHERE content = ?"
+            sql:
+                "SELECT part.*, message.id IS NOT NULL AS is_message FROM part LEFT JOIN message ON message.id = part.message WHERE content = ?"
         )
         .all([content.blob], in: db) { row in
-            part(Self.partRecord(row), index: row["idx"], of: row["is_message"] ? MessageID(rawValue: row["message"]) : nil)
+            part(
+                Self.partRecord(row), index: row["idx"],
+                of: row["is_message"] ? MessageID(rawValue: row["message"]) : nil)
         }
     }
 
     /// Returns a part of an unsent message.
-    func part(_ id: UUID, of message: MessageID) throws -> MessagePart? { try self.message(message)?.parts.first { $0.id == id } }
+    func part(_ id: UUID, of message: MessageID) throws -> MessagePart? {
+        try self.message(message)?.parts.first { $0.id == id }
+    }
 
     struct ContentFile {
         /// The id of the content; nil while its upload is pending.
@@ -54,7 +59,8 @@ extension StoreReader {
 
     func unusedFiles(among names: Set<String>) throws -> [String] {
         try names.filter { name in
-            try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM part WHERE file = ?)").one([name], in: db) { $0[0] as Bool } != true
+            try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM part WHERE file = ?)")
+                .one([name], in: db) { $0[0] as Bool } != true
         }
     }
 
@@ -83,8 +89,10 @@ extension StoreReader {
 
     /// Returns the names of all files that parts refer to, and the content whose download can be resumed.
     func contentInUse() throws -> (files: Set<String>, resumable: Set<ContentID>) {
-        let files = try db.cachedStatement(sql: "SELECT DISTINCT file FROM part WHERE file IS NOT NULL").all([], in: db) { $0[0] as String }
-        let contents = try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND file IS NULL")
+        let files = try db.cachedStatement(sql: "SELECT DISTINCT file FROM part WHERE file IS NOT NULL")
+            .all([], in: db) { $0[0] as String }
+        let contents =
+            try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND file IS NULL")
             .all([], in: db) { ContentID(rawValue: $0[0]) }
         return (Set(files), Set(contents))
     }

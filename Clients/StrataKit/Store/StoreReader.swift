@@ -16,27 +16,32 @@ struct StoreReader {
 
     /// Returns the visible state of a conversation, even if it is hidden from the app.
     func conversationRecord(_ id: ConversationID) throws -> ConversationRecord? {
-        try db.cachedStatement(sql: "SELECT * FROM conversation WHERE id = ?").one([id.blob], in: db) { Self.conversationRecord($0) }
+        try db.cachedStatement(sql: "SELECT * FROM conversation WHERE id = ?")
+            .one([id.blob], in: db) { Self.conversationRecord($0) }
     }
 
     /// Returns the visible state of a message.
     func messageRecord(_ id: MessageID) throws -> MessageRecord? {
-        let record = try db.cachedStatement(sql: "SELECT * FROM message WHERE id = ?").one([id.blob], in: db) { Self.messageRecord($0) }
+        let record = try db.cachedStatement(sql: "SELECT * FROM message WHERE id = ?")
+            .one([id.blob], in: db) { Self.messageRecord($0) }
         guard var record else { return nil }
         record.parts = try parts(of: id.rawValue)
         return record
     }
 
     func parts(of owner: UUID) throws -> [PartRecord] {
-        try db.cachedStatement(sql: "SELECT * FROM part WHERE message = ? ORDER BY idx").all([owner.data], in: db) { Self.partRecord($0) }
+        try db.cachedStatement(sql: "SELECT * FROM part WHERE message = ? ORDER BY idx")
+            .all([owner.data], in: db) { Self.partRecord($0) }
     }
 
     func identityRecord(_ user: UserID) throws -> IdentityRecord? {
-        try db.cachedStatement(sql: "SELECT * FROM identity WHERE user_id = ?").one([user.rawValue], in: db) { Self.identityRecord($0) }
+        try db.cachedStatement(sql: "SELECT * FROM identity WHERE user_id = ?")
+            .one([user.rawValue], in: db) { Self.identityRecord($0) }
     }
 
     func announcementRecord(_ id: AnnouncementID) throws -> AnnouncementRecord? {
-        let record = try db.cachedStatement(sql: "SELECT * FROM announcement WHERE id = ?").one([id.blob], in: db) { Self.announcementRecord($0) }
+        let record = try db.cachedStatement(sql: "SELECT * FROM announcement WHERE id = ?")
+            .one([id.blob], in: db) { Self.announcementRecord($0) }
         guard var record else { return nil }
         record.parts = try parts(of: id.rawValue)
         return record
@@ -61,26 +66,35 @@ struct StoreReader {
         _ record: ConversationRecord, participants: Set<Identity>, lastMessage: Message?, hasUnread: Bool
     ) -> Conversation {
         var conversation = Conversation(
-            id: record.id, participants: participants, createdAt: record.createdAt.date, lastMessage: lastMessage, hasUnreadMessages: hasUnread,
-            isDistinct: record.isDistinct, deliveryReceiptsEnabled: record.deliveryReceipts, readReceiptsEnabled: record.readReceipts,
-            totalMessageCount: record.totalCount, totalUnreadMessageCount: record.unreadCount, metadata: Metadata(record.tree))
+            id: record.id, participants: participants, createdAt: record.createdAt.date, lastMessage: lastMessage,
+            hasUnreadMessages: hasUnread,
+            isDistinct: record.isDistinct, deliveryReceiptsEnabled: record.deliveryReceipts,
+            readReceiptsEnabled: record.readReceipts,
+            totalMessageCount: record.totalCount, totalUnreadMessageCount: record.unreadCount,
+            metadata: Metadata(record.tree))
         conversation.owner = owner
         return conversation
     }
 
     func resolve(_ id: ConversationID) throws -> ConversationID {
-        try db.cachedStatement(sql: "SELECT conversation FROM alias WHERE id = ?").one([id.blob], in: db) { ConversationID(rawValue: $0[0]) } ?? id
+        try db.cachedStatement(sql: "SELECT conversation FROM alias WHERE id = ?")
+            .one([id.blob], in: db) { ConversationID(rawValue: $0[0]) } ?? id
     }
 
     func message(_ id: MessageID) throws -> Message? { try messageRecord(id).map { try message($0) } }
 
-    func message(_ record: MessageRecord) throws -> Message { message(record, sender: try sender(record.sender, name: record.senderName)) }
+    func message(_ record: MessageRecord) throws -> Message {
+        message(record, sender: try sender(record.sender, name: record.senderName))
+    }
 
     func message(_ record: MessageRecord, sender: Identity) -> Message {
         var message = Message(
-            id: record.id, conversationID: record.conversation, position: record.position, parts: parts(record.parts, of: record.id),
-            sender: sender, sentAt: record.sentAt.date, receivedAt: record.receivedAt.date, updatedAt: record.updatedAt?.date,
-            isUnread: record.isUnread, isSent: record.isSent, failure: record.failure?.error, recipientStatusByUserID: record.statuses)
+            id: record.id, conversationID: record.conversation, position: record.position,
+            parts: parts(record.parts, of: record.id),
+            sender: sender, sentAt: record.sentAt.date, receivedAt: record.receivedAt.date,
+            updatedAt: record.updatedAt?.date,
+            isUnread: record.isUnread, isSent: record.isSent, failure: record.failure?.error,
+            recipientStatusByUserID: record.statuses)
         message.ordering = record.ordering
         message.owner = owner
         return message
@@ -95,7 +109,8 @@ struct StoreReader {
 
     /// Returns the announcement; nil if it is unknown, or if its deletion is pending.
     func shownAnnouncement(_ id: AnnouncementID) throws -> Announcement? {
-        let isVisible = try db.cachedStatement(sql: "SELECT is_visible FROM announcement WHERE id = ?").one([id.blob], in: db) { $0[0] as Bool }
+        let isVisible = try db.cachedStatement(sql: "SELECT is_visible FROM announcement WHERE id = ?")
+            .one([id.blob], in: db) { $0[0] as Bool }
         guard isVisible == true else { return nil }
         return try announcementRecord(id).map { try announcement($0) }
     }
@@ -106,14 +121,17 @@ struct StoreReader {
 
     func announcement(_ record: AnnouncementRecord, sender: Identity) -> Announcement {
         var announcement = Announcement(
-            id: record.id, position: record.position, parts: parts(record.parts, of: nil), sender: sender, sentAt: record.sentAt.date,
+            id: record.id, position: record.position, parts: parts(record.parts, of: nil), sender: sender,
+            sentAt: record.sentAt.date,
             receivedAt: record.receivedAt.date, isUnread: record.isUnread)
         announcement.owner = owner
         return announcement
     }
 
     /// Returns the identity of a user. It has only the user id if the store has no other data of the user.
-    func identity(_ user: UserID) throws -> Identity { try identityRecord(user).map(Self.identity) ?? Identity(userID: user) }
+    func identity(_ user: UserID) throws -> Identity {
+        try identityRecord(user).map(Self.identity) ?? Identity(userID: user)
+    }
 
     private func sender(_ user: UserID?, name: String?) throws -> Identity {
         if let user { return try identity(user) }
@@ -135,7 +153,8 @@ struct StoreReader {
         let file = record.file.flatMap { name in contentFolder?.appending(path: name) }
         var part = MessagePart(
             id: record.id, mimeType: record.mimeType, data: record.body, fileURL: file, size: record.size, index: index,
-            transferStatus: record.transferStatus, updatedAt: record.updatedAt?.date, contentID: record.content, messageID: message)
+            transferStatus: record.transferStatus, updatedAt: record.updatedAt?.date, contentID: record.content,
+            messageID: message)
         part.owner = owner
         return part
     }
@@ -160,7 +179,8 @@ struct StoreReader {
     // MARK: Values derived from messages
 
     func lastMessage(of conversation: ConversationID) throws -> MessageRecord? {
-        let record = try db.cachedStatement(sql: "SELECT * FROM message WHERE conversation = ? ORDER BY ordering DESC LIMIT 1")
+        let record =
+            try db.cachedStatement(sql: "SELECT * FROM message WHERE conversation = ? ORDER BY ordering DESC LIMIT 1")
             .one([conversation.blob], in: db) { Self.messageRecord($0) }
         guard var record else { return nil }
         record.parts = try parts(of: record.id.rawValue)
@@ -178,9 +198,12 @@ struct StoreReader {
         let lines: String = row[ConversationColumn.participants]
         return ConversationRecord(
             id: ConversationID(rawValue: row[ConversationColumn.id]), createdAt: row[ConversationColumn.createdAt],
-            participants: lines.split(separator: "\n").map { UserID(trusted: String($0)) }, isDistinct: row[ConversationColumn.isDistinct],
-            deliveryReceipts: row[ConversationColumn.deliveryReceipts], readReceipts: row[ConversationColumn.readReceipts],
-            metadata: StoreCoding.strings(row[ConversationColumn.metadata]), unreadCount: row[ConversationColumn.unreadCount],
+            participants: lines.split(separator: "\n").map { UserID(trusted: String($0)) },
+            isDistinct: row[ConversationColumn.isDistinct],
+            deliveryReceipts: row[ConversationColumn.deliveryReceipts],
+            readReceipts: row[ConversationColumn.readReceipts],
+            metadata: StoreCoding.strings(row[ConversationColumn.metadata]),
+            unreadCount: row[ConversationColumn.unreadCount],
             totalCount: row[ConversationColumn.totalCount], isVisible: row[ConversationColumn.isVisible])
     }
 
@@ -188,10 +211,14 @@ struct StoreReader {
     static func messageRecord(_ row: Row) -> MessageRecord {
         let (sender, failure): (String?, String?) = (row[MessageColumn.sender], row[MessageColumn.failure])
         return MessageRecord(
-            id: MessageID(rawValue: row[MessageColumn.id]), conversation: ConversationID(rawValue: row[MessageColumn.conversation]),
-            position: row[MessageColumn.position], ordering: row[MessageColumn.ordering], sender: sender.map { UserID(trusted: $0) },
-            senderName: row[MessageColumn.senderName], sentAt: row[MessageColumn.sentAt], receivedAt: row[MessageColumn.receivedAt],
-            updatedAt: row[MessageColumn.updatedAt], isUnread: row[MessageColumn.isUnread], isSent: row[MessageColumn.isSent],
+            id: MessageID(rawValue: row[MessageColumn.id]),
+            conversation: ConversationID(rawValue: row[MessageColumn.conversation]),
+            position: row[MessageColumn.position], ordering: row[MessageColumn.ordering],
+            sender: sender.map { UserID(trusted: $0) },
+            senderName: row[MessageColumn.senderName], sentAt: row[MessageColumn.sentAt],
+            receivedAt: row[MessageColumn.receivedAt],
+            updatedAt: row[MessageColumn.updatedAt], isUnread: row[MessageColumn.isUnread],
+            isSent: row[MessageColumn.isSent],
             failure: failure.flatMap { try? StoreCoding.value(StoredError.self, from: $0) },
             statuses: MessageRecord.statuses(fromLines: row[MessageColumn.statuses]), parts: [])
     }
@@ -199,18 +226,22 @@ struct StoreReader {
     static func partRecord(_ row: Row) -> PartRecord {
         let content: UUID? = row[PartColumn.content]
         return PartRecord(
-            id: row[PartColumn.id], mimeType: row[PartColumn.mimeType], body: row[PartColumn.body], size: row[PartColumn.size],
+            id: row[PartColumn.id], mimeType: row[PartColumn.mimeType], body: row[PartColumn.body],
+            size: row[PartColumn.size],
             content: content.map { ContentID(rawValue: $0) }, downloadURL: row[PartColumn.downloadURL],
             downloadExpires: row[PartColumn.downloadExpires],
-            transferStatus: ContentTransferStatus(rawValue: row[PartColumn.transferStatus]) ?? .complete, file: row[PartColumn.file],
+            transferStatus: ContentTransferStatus(rawValue: row[PartColumn.transferStatus]) ?? .complete,
+            file: row[PartColumn.file],
             usedAt: row[PartColumn.usedAt], updatedAt: row[PartColumn.updatedAt])
     }
 
     static func identityRecord(_ row: Row) -> IdentityRecord {
         let user: String = row["user_id"]
         return IdentityRecord(
-            userID: UserID(trusted: user), displayName: row["display_name"], firstName: row["first_name"], lastName: row["last_name"],
-            emailAddress: row["email_address"], phoneNumber: row["phone_number"], avatarURL: row["avatar_url"], publicKey: row["public_key"],
+            userID: UserID(trusted: user), displayName: row["display_name"], firstName: row["first_name"],
+            lastName: row["last_name"],
+            emailAddress: row["email_address"], phoneNumber: row["phone_number"], avatarURL: row["avatar_url"],
+            publicKey: row["public_key"],
             metadata: StoreCoding.strings(row["metadata"]), isFollowed: row["is_followed"],
             isBlocked: (row["is_blocked"] as Bool) ? true : nil, isFull: row["is_full"],
             presenceStatus: row["presence_status"], lastSeenAt: row["last_seen_at"])
@@ -220,8 +251,10 @@ struct StoreReader {
     static func announcementRecord(_ row: Row) -> AnnouncementRecord {
         let sender: String? = row["sender"]
         return AnnouncementRecord(
-            id: AnnouncementID(rawValue: row["id"]), position: row["position"], sender: sender.map { UserID(trusted: $0) },
-            senderName: row["sender_name"], sentAt: row["sent_at"], receivedAt: row["received_at"], isUnread: row["is_unread"], parts: [])
+            id: AnnouncementID(rawValue: row["id"]), position: row["position"],
+            sender: sender.map { UserID(trusted: $0) },
+            senderName: row["sender_name"], sentAt: row["sent_at"], receivedAt: row["received_at"],
+            isUnread: row["is_unread"], parts: [])
     }
 }
 

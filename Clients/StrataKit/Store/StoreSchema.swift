@@ -10,7 +10,9 @@ enum StoreSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { try $0.execute(sql: first) }
-        migrator.registerMigration("2") { try $0.execute(sql: "ALTER TABLE identity ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0") }
+        migrator.registerMigration("2") {
+            try $0.execute(sql: "ALTER TABLE identity ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0")
+        }
         return migrator
     }
 

@@ -12,7 +12,9 @@ extension StoreTransaction {
     }
 
     func downloadFailed(_ content: ContentID) throws {
-        try updateParts(with: content) { part in if part.transferStatus == .downloading { part.transferStatus = .readyForDownload } }
+        try updateParts(with: content) { part in
+            if part.transferStatus == .downloading { part.transferStatus = .readyForDownload }
+        }
     }
 
     /// Records that the content is on this device, in a file of the content folder.
@@ -24,15 +26,20 @@ extension StoreTransaction {
 
     /// Records that the content was removed from this device. Its time of use excludes it from automatic downloads.
     func purged(_ content: ContentID) throws {
-        try updateParts(with: content) { part in (part.file, part.transferStatus, part.usedAt) = (nil, .readyForDownload, now) }
+        try updateParts(with: content) { part in
+            (part.file, part.transferStatus, part.usedAt) = (nil, .readyForDownload, now)
+        }
     }
 
     func used(_ content: ContentID) throws { try updateParts(with: content) { $0.usedAt = now } }
 
     private func updateParts(with content: ContentID, _ change: (inout PartRecord) -> Void) throws {
-        let owners = try db.cachedStatement(sql: "SELECT DISTINCT message FROM part WHERE content = ?").all([content.blob], in: db) { $0[0] as UUID }
+        let owners = try db.cachedStatement(sql: "SELECT DISTINCT message FROM part WHERE content = ?")
+            .all([content.blob], in: db) { $0[0] as UUID }
         for owner in owners {
-            try updateParts(of: owner) { parts in for index in parts.indices where parts[index].content == content { change(&parts[index]) } }
+            try updateParts(of: owner) { parts in
+                for index in parts.indices where parts[index].content == content { change(&parts[index]) }
+            }
         }
     }
 
@@ -82,14 +89,17 @@ extension StoreTransaction {
     func forgetUploads(of operation: UUID, where isStale: (Int64) -> Bool) throws {
         guard let operation = queue[operation] else { return }
         for part in operation.change.parts where part.content != nil && part.file != nil {
-            guard var upload = operation.uploads?[part.id], let time = upload.finishedAt, isStale(time) else { continue }
+            guard var upload = operation.uploads?[part.id], let time = upload.finishedAt, isStale(time) else {
+                continue
+            }
             guard var current = queue[operation.id] else { return }
             // Use a new idempotency key. With the old one, the server would return the old content without extending
             // its lifetime.
             (upload.name, upload.finishedAt) = (newID(), nil)
             current.uploads?[part.id] = upload
             queue.updateOperation(current)
-            try updatePart(part.id, of: current) { part in (part.content, part.transferStatus) = (nil, .awaitingUpload) }
+            try updatePart(part.id, of: current) { part in (part.content, part.transferStatus) = (nil, .awaitingUpload)
+            }
         }
     }
 
@@ -102,7 +112,10 @@ extension StoreTransaction {
 
     /// Resets the transfers that the end of the process interrupted.
     func resetTransfers() throws {
-        let downloads = try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND transfer_status = ?")
+        let downloads =
+            try db.cachedStatement(
+                sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND transfer_status = ?"
+            )
             .all([ContentTransferStatus.downloading.rawValue], in: db) { ContentID(rawValue: $0[0]) }
         for content in downloads { try downloadFailed(content) }
         for operation in queue.all {

@@ -19,7 +19,8 @@ extension StoreTransaction {
             queue.updateOperation(operation)
         }
         try db.cachedStatement(sql: "DELETE FROM listed").execute()
-        cursor = SyncCursor(timestamp: timestamp, epoch: epoch, userPosition: 0, generation: cursor.generation + 1, listing: .init())
+        cursor = SyncCursor(
+            timestamp: timestamp, epoch: epoch, userPosition: 0, generation: cursor.generation + 1, listing: .init())
     }
 
     /// Records that a list or a packet contained a followed user.
@@ -32,7 +33,8 @@ extension StoreTransaction {
 
     private func markListed(_ kind: ListedKind, id: Data) throws {
         guard cursor.listing != nil else { return }
-        try db.cachedStatement(sql: "INSERT OR IGNORE INTO listed (kind, id) VALUES (?, ?)").execute(arguments: [kind.rawValue, id])
+        try db.cachedStatement(sql: "INSERT OR IGNORE INTO listed (kind, id) VALUES (?, ?)")
+            .execute(arguments: [kind.rawValue, id])
     }
 
     /// Completes the list of conversations: removes the conversations that were not listed.
@@ -61,7 +63,10 @@ extension StoreTransaction {
     /// Completes the list of announcements: removes those that were not listed.
     func endAnnouncements() throws {
         cursor.listing?.hasAnnouncements = true
-        let ids = try db.cachedStatement(sql: "SELECT id FROM announcement WHERE id NOT IN (SELECT id FROM listed WHERE kind = ?)")
+        let ids =
+            try db.cachedStatement(
+                sql: "SELECT id FROM announcement WHERE id NOT IN (SELECT id FROM listed WHERE kind = ?)"
+            )
             .all([ListedKind.announcement.rawValue], in: db) { AnnouncementID(rawValue: $0[0]) }
         for id in ids { try setAnnouncement(id, to: nil) }
         endListing()
@@ -70,9 +75,12 @@ extension StoreTransaction {
     /// Completes the list of blocked users: unblocks those who were not listed.
     func endBlocks() throws {
         cursor.listing?.hasBlocks = true
-        let shown = try db.cachedStatement(sql: "SELECT user_id FROM identity WHERE is_blocked").all([], in: db) { UserID(trusted: $0[0]) }
+        let shown = try db.cachedStatement(sql: "SELECT user_id FROM identity WHERE is_blocked")
+            .all([], in: db) { UserID(trusted: $0[0]) }
         for user in Set(shown + queue.users) {
-            guard var record = try identity(user), record.isBlocked == true, try !isListed(.block, user) else { continue }
+            guard var record = try identity(user), record.isBlocked == true, try !isListed(.block, user) else {
+                continue
+            }
             record.isBlocked = nil
             try setIdentity(user, to: record)
         }

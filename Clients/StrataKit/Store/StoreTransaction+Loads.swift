@@ -13,7 +13,8 @@ extension StoreTransaction {
             guard let shown = WireObjects.conversation(object, now: now) else { continue }
             try storeConversation(shown)
             guard let messages = object["messages"].array else { continue }
-            try storeMessages(.array(messages), of: shown.record.id, below: nil, hasMore: messages.count < shown.record.totalCount)
+            try storeMessages(
+                .array(messages), of: shown.record.id, below: nil, hasMore: messages.count < shown.record.totalCount)
         }
         guard cursor.listing != nil else { return }
         cursor.listing?.nextConversations = next
@@ -27,8 +28,11 @@ extension StoreTransaction {
     ///   - hasMore: false if the list reaches the conversation's first message.
     /// - Returns: true if the list contained a message or reached its end, false if it contained nothing new.
     @discardableResult
-    func storeMessages(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
-        let shown = (json.array ?? []).compactMap { WireObjects.message($0, now: now) }.filter { $0.record.conversation == conversation }
+    func storeMessages(
+        _ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool
+    ) throws -> Bool {
+        let shown = (json.array ?? []).compactMap { WireObjects.message($0, now: now) }
+            .filter { $0.record.conversation == conversation }
         let positions = shown.compactMap(\.record.position)
         guard let first = hasMore ? positions.min() : 0 else { return false }
         let listed = Set(shown.map(\.record.id))
@@ -46,10 +50,14 @@ extension StoreTransaction {
     /// discarded.
     /// - Returns: true if the page contained a message or was the last page.
     @discardableResult
-    func storeHistoryPage(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
+    func storeHistoryPage(
+        _ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool
+    ) throws -> Bool {
         var page = json.array ?? []
         var hasMore = hasMore
-        if let progress = try progress(of: conversation), progress.goal == .firstUnread, let record = try self.conversation(conversation) {
+        if let progress = try progress(of: conversation), progress.goal == .firstUnread,
+            let record = try self.conversation(conversation)
+        {
             var missing = try record.unreadCount - unreadCount(in: conversation, from: progress.oldest ?? .max)
             let end = page.firstIndex { message in
                 if message["is_unread"].bool == true { missing -= 1 }
@@ -69,7 +77,9 @@ extension StoreTransaction {
 
     /// Returns the number of messages to request in the next page of older messages.
     func historyPageSize(in id: ConversationID) throws -> Int {
-        guard let progress = try progress(of: id), case .count(let wanted)? = progress.goal else { return Limits.pageSize }
+        guard let progress = try progress(of: id), case .count(let wanted)? = progress.goal else {
+            return Limits.pageSize
+        }
         let known = try knownCount(in: id, from: progress.oldest ?? .max)
         return min(max(1, wanted - known), Limits.pageSize)
     }
@@ -132,8 +142,11 @@ extension StoreTransaction {
     /// Sets a goal to fetch older messages, on request of the app.
     /// - Parameter goal: receives the visible state of the conversation, the number of its newest messages that are on
     ///   this device without gaps, and its progress.
-    func setHistoryGoal(of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal) throws {
-        guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id) else {
+    func setHistoryGoal(
+        of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal
+    ) throws {
+        guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id)
+        else {
             throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
         }
         guard progress.goal == nil else {
@@ -157,14 +170,18 @@ extension StoreTransaction {
     /// ``HistoryGoal/firstUnread`` only unread messages are counted, because the server does not report the number of
     /// other messages between them.
     func missingMessages(of id: ConversationID) throws -> Int {
-        guard let progress = try progress(of: id), let goal = progress.goal, let record = try conversation(id) else { return 0 }
+        guard let progress = try progress(of: id), let goal = progress.goal, let record = try conversation(id) else {
+            return 0
+        }
         return try missingMessages(for: goal, record, from: progress.oldest ?? .max)
     }
 
-    private func missingMessages(for goal: HistoryGoal, _ record: ConversationRecord, from oldest: Int64) throws -> Int {
+    private func missingMessages(for goal: HistoryGoal, _ record: ConversationRecord, from oldest: Int64) throws -> Int
+    {
         switch goal {
         case .everything: return max(0, record.totalCount - (try knownCount(in: record.id, from: oldest)))
-        case .count(let wanted): return max(0, min(wanted, record.totalCount) - (try knownCount(in: record.id, from: oldest)))
+        case .count(let wanted):
+            return max(0, min(wanted, record.totalCount) - (try knownCount(in: record.id, from: oldest)))
         case .firstUnread: return max(0, record.unreadCount - (try unreadCount(in: record.id, from: oldest)))
         case .position(_, let next): return try next.map { try missingMessages(for: $0, record, from: oldest) } ?? 0
         }
@@ -211,7 +228,8 @@ extension StoreTransaction {
     func settleGoals() throws {
         var wanted: [(id: ConversationID, newest: Int64)] = []
         for id in conversationOrder where try isHistoryWanted(of: id) {
-            let newest = try db.cachedStatement(sql: "SELECT last_sent_at FROM conversation WHERE id = ?").one([id.blob], in: db) { $0[0] as Int64? }
+            let newest = try db.cachedStatement(sql: "SELECT last_sent_at FROM conversation WHERE id = ?")
+                .one([id.blob], in: db) { $0[0] as Int64? }
             wanted.append((id, (newest ?? nil) ?? .min))
         }
         findings.historyWanted = wanted.sorted { $0.newest > $1.newest }.map(\.id)
@@ -232,7 +250,10 @@ extension StoreTransaction {
         case .everything: return try knownCount(in: id, from: oldest) >= record.totalCount
         case .count(let wanted): return try knownCount(in: id, from: oldest) >= min(wanted, record.totalCount)
         case .firstUnread:
-            let unread = try db.cachedStatement(sql: "SELECT COUNT(*) FROM message WHERE conversation = ? AND ordering >= ? AND is_unread")
+            let unread =
+                try db.cachedStatement(
+                    sql: "SELECT COUNT(*) FROM message WHERE conversation = ? AND ordering >= ? AND is_unread"
+                )
                 .one([id.blob, oldest], in: db) { $0[0] as Int }
             return try unread ?? 0 >= reader.conversationRecord(id)?.unreadCount ?? 0
         case .position(let position, _): return oldest <= position

@@ -12,7 +12,10 @@ extension StoreTransaction {
     /// conversation with a pending deletion is excluded.
     func distinctConversation(of participants: [UserID]) throws -> (id: ConversationID, isVisible: Bool)? {
         let lines = participants.map(\.rawValue).joined(separator: "\n")
-        return try db.cachedStatement(sql: "SELECT id, is_visible FROM conversation WHERE participants = ? AND is_distinct")
+        return
+            try db.cachedStatement(
+                sql: "SELECT id, is_visible FROM conversation WHERE participants = ? AND is_distinct"
+            )
             .all([lines], in: db) { (id: ConversationID(rawValue: $0[0]), isVisible: $0[1]) }
             .first { $0.isVisible || draft(of: $0.id) != nil }
     }
@@ -25,10 +28,12 @@ extension StoreTransaction {
         guard new.isDistinct else { return try createDraft(new) }
         if let known = try distinctConversation(of: new.participants) {
             throw StrataError(
-                .distinctConversationExists, "These participants have the distinct conversation \(known.id.layerID).", existing: known.id)
+                .distinctConversationExists, "These participants have the distinct conversation \(known.id.layerID).",
+                existing: known.id)
         }
         if let deleted = try deletedDistinctConversation(of: new.participants) {
-            throw StrataError(.distinctDeletedConversationExists, "The distinct conversation \(deleted.layerID) is being deleted.")
+            throw StrataError(
+                .distinctDeletedConversationExists, "The distinct conversation \(deleted.layerID) is being deleted.")
         }
         return try createDraft(new)
     }
@@ -43,7 +48,8 @@ extension StoreTransaction {
     /// Returns the distinct conversation of exactly these participants whose deletion the server has not confirmed.
     private func deletedDistinctConversation(of participants: [UserID]) throws -> ConversationID? {
         for operation in queue.all where operation.isOverlay {
-            guard case .deleteConversation(_, _, leaves: false) = operation.change, let id = operation.conversation else { continue }
+            guard case .deleteConversation(_, _, leaves: false) = operation.change, let id = operation.conversation
+            else { continue }
             if let record = try conversation(id), record.isDistinct, record.participants == participants { return id }
         }
         return nil
@@ -92,10 +98,14 @@ extension StoreTransaction {
     func sendMessage(_ message: LocalChange.NewMessage, in id: ConversationID) throws {
         let conversation = try conversationToChange(id)
         guard conversation.participants.count <= Limits.participants else { throw Self.tooManyParticipants }
-        if queue.operations(on: message.id, in: id).contains(where: { if case .sendMessage = $0.change { true } else { false } }) {
+        if queue.operations(on: message.id, in: id)
+            .contains(where: { if case .sendMessage = $0.change { true } else { false } })
+        {
             throw StrataError(.invalidMessage, "The message \(message.id.layerID) was sent before.")
         }
-        if try touch(message.id, in: id)?.server != nil { throw StrataError(.invalidMessage, "The message \(message.id.layerID) was sent before.") }
+        if try touch(message.id, in: id)?.server != nil {
+            throw StrataError(.invalidMessage, "The message \(message.id.layerID) was sent before.")
+        }
         if let draft = draft(of: id) { try setState(.waiting, of: draft) }
         try enqueue(.sendMessage(message), in: id)
     }
@@ -106,8 +116,11 @@ extension StoreTransaction {
             throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
         }
         let conversation = touched.conversation
-        let sends = queue.operations(on: id, in: conversation).filter { if case .sendMessage = $0.change { true } else { false } }
-        if let send = sends.first, send.state == .waiting || send.failure != nil { return try withdraw(send, in: conversation) }
+        let sends = queue.operations(on: id, in: conversation)
+            .filter { if case .sendMessage = $0.change { true } else { false } }
+        if let send = sends.first, send.state == .waiting || send.failure != nil {
+            return try withdraw(send, in: conversation)
+        }
         let record = try conversationToChange(conversation, needsMembership: false)
         guard mode == .myDevices || !record.participants.isEmpty else {
             throw StrataError(.userNotAParticipant, "Only participants can delete a message for all.")
@@ -132,7 +145,8 @@ extension StoreTransaction {
         let unread = try ids.filter { try seen.insert($0).inserted && isUnread($0, in: id) }
         guard !unread.isEmpty else { return 0 }
         var rest = unread[...]
-        if let last = queue.operations(in: id).last(where: { if case .markRead = $0.change { $0.state == .waiting } else { false } }),
+        if let last = queue.operations(in: id)
+            .last(where: { if case .markRead = $0.change { $0.state == .waiting } else { false } }),
             case .markRead(let known) = last.change
         {
             let room = Self.receiptsPerRequest - known.count
@@ -165,10 +179,15 @@ extension StoreTransaction {
 
     private func isUnread(_ id: MessageID, in conversation: ConversationID) throws -> Bool {
         let server = try touch(id, in: conversation)?.server
-        guard let shown = Overlay.message(server, with: queue.operations(on: id, in: conversation), me: me), shown.conversation == conversation else {
-            throw StrataError(.messageDeleted, "There is no message \(id.layerID) in \(conversation.layerID) on this device.")
+        guard let shown = Overlay.message(server, with: queue.operations(on: id, in: conversation), me: me),
+            shown.conversation == conversation
+        else {
+            throw StrataError(
+                .messageDeleted, "There is no message \(id.layerID) in \(conversation.layerID) on this device.")
         }
-        guard shown.isSent else { throw StrataError(.objectNotSent, "The message \(id.layerID) has not reached the server.") }
+        guard shown.isSent else {
+            throw StrataError(.objectNotSent, "The message \(id.layerID) has not reached the server.")
+        }
         return shown.isUnread
     }
 
@@ -221,14 +240,21 @@ extension StoreTransaction {
     /// Keys that another user sets at the same time stay.
     func replacingSteps(_ values: [String: String], in id: ConversationID) throws -> [LocalChange.MetadataStep] {
         let known = try conversationToChange(id).metadata
-        let gone = known.keys.filter { values[$0] == nil }.sorted().map { LocalChange.MetadataStep(path: $0, values: nil) }
-        return gone + values.sorted { $0.key < $1.key }.map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
+        let gone = known.keys.filter { values[$0] == nil }.sorted()
+            .map { LocalChange.MetadataStep(path: $0, values: nil) }
+        return gone
+            + values.sorted { $0.key < $1.key }
+            .map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
     }
 
     private func unsentCreation(of id: ConversationID) -> QueuedOperation? {
         queue.operations(in: id)
             .first { operation in
-                if case .createConversation = operation.change { operation.state == .draft || operation.state == .waiting } else { false }
+                if case .createConversation = operation.change {
+                    operation.state == .draft || operation.state == .waiting
+                } else {
+                    false
+                }
             }
     }
 
@@ -255,14 +281,20 @@ extension StoreTransaction {
 
     /// Queues a change of participants, and drops unsent changes of the same users. If the participants are already
     /// correct, nothing is queued.
-    private func enqueueParticipants(_ steps: [LocalChange.ParticipantStep], shown: [UserID], in id: ConversationID) throws {
+    private func enqueueParticipants(
+        _ steps: [LocalChange.ParticipantStep], shown: [UserID], in id: ConversationID
+    ) throws {
         var left = steps.filter { shown.contains($0.user) != $0.isAdded }
         for operation in queue.operations(in: id) where operation.state == .waiting {
             guard case .changeParticipants(let known) = operation.change else { continue }
             let kept = known.filter { old in !left.contains { $0.user == old.user } }
             guard kept.count < known.count else { continue }
             left.removeAll { step in known.contains { $0.user == step.user && $0.isAdded != step.isAdded } }
-            if kept.isEmpty { try removeOperation(operation) } else { try replace(operation, by: .changeParticipants(kept)) }
+            if kept.isEmpty {
+                try removeOperation(operation)
+            } else {
+                try replace(operation, by: .changeParticipants(kept))
+            }
         }
         if !left.isEmpty { try enqueue(.changeParticipants(left), in: id) }
     }
@@ -283,12 +315,14 @@ extension StoreTransaction {
             throw StrataError(.userNotAParticipant, "Only participants can leave a conversation or delete it for all.")
         }
         let isUnsent = unsentCreation(of: id) != nil
-        for operation in queue.operations(in: id) where isUnsent || operation.state == .waiting || operation.failure != nil {
+        for operation in queue.operations(in: id)
+        where isUnsent || operation.state == .waiting || operation.failure != nil {
             try removeOperation(operation)
         }
         if isUnsent { return }
         // Delete messages in flight separately: their positions will be above the limit of the conversation's deletion.
-        for case .sendMessage(let message) in queue.operations(in: id).filter(\.isUnanswered).map(\.change) where mode == .myDevices {
+        for case .sendMessage(let message) in queue.operations(in: id).filter(\.isUnanswered).map(\.change)
+        where mode == .myDevices {
             try enqueue(.deleteMessage(message.id, mode), in: id)
         }
         // Position 1 is the creation of the conversation.
@@ -305,7 +339,9 @@ extension StoreTransaction {
 
     /// Stops following users. Participants of the user's conversations stay followed.
     func unfollow(_ users: [UserID]) throws {
-        for user in users where try user != me && !isParticipant(user) && isNeeded(user, isFollowed: false) { try enqueue(.unfollow([user])) }
+        for user in users where try user != me && !isParticipant(user) && isNeeded(user, isFollowed: false) {
+            try enqueue(.unfollow([user]))
+        }
     }
 
     /// Drops the opposite change if it is unsent.
@@ -316,8 +352,14 @@ extension StoreTransaction {
         guard last.change.isFollowing != isFollowed else { return false }
         guard last.state == .waiting else { return true }
         let others = last.change.users.filter { $0 != user }
-        if others.isEmpty { try removeOperation(last) } else { try replace(last, by: isFollowed ? .unfollow(others) : .follow(others)) }
-        guard let earlier = pending.dropLast().last else { return try identity(user)?.isFollowed ?? false != isFollowed }
+        if others.isEmpty {
+            try removeOperation(last)
+        } else {
+            try replace(last, by: isFollowed ? .unfollow(others) : .follow(others))
+        }
+        guard let earlier = pending.dropLast().last else {
+            return try identity(user)?.isFollowed ?? false != isFollowed
+        }
         return earlier.change.isFollowing != isFollowed
     }
 
@@ -345,14 +387,19 @@ extension StoreTransaction {
     /// Marks an announcement as read.
     /// - Returns: true if the announcement was unread.
     func markAnnouncementRead(_ id: AnnouncementID) throws -> Bool {
-        guard let record = try announcement(id) else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
-        guard record.isUnread, !queue.withoutConversation.contains(where: { $0.change == .markAnnouncementRead(id) }) else { return false }
+        guard let record = try announcement(id) else {
+            throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.")
+        }
+        guard record.isUnread, !queue.withoutConversation.contains(where: { $0.change == .markAnnouncementRead(id) })
+        else { return false }
         try enqueue(.markAnnouncementRead(id))
         return true
     }
 
     func deleteAnnouncement(_ id: AnnouncementID) throws {
-        guard try announcement(id) != nil else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
+        guard try announcement(id) != nil else {
+            throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.")
+        }
         guard !queue.withoutConversation.contains(where: { $0.change == .deleteAnnouncement(id) }) else { return }
         try enqueue(.deleteAnnouncement(id))
     }
@@ -378,7 +425,9 @@ extension LocalChange {
 
 extension LocalChange.MetadataStep {
     /// Returns true if this step replaces an earlier one, because it changes the same path or a path above it.
-    func covers(_ old: LocalChange.MetadataStep) -> Bool { path.isEmpty || old.path == path || old.path.utf8.starts(with: "\(path).".utf8) }
+    func covers(_ old: LocalChange.MetadataStep) -> Bool {
+        path.isEmpty || old.path == path || old.path.utf8.starts(with: "\(path).".utf8)
+    }
 
     var groups: [String] {
         path.utf8.indices.filter { path.utf8[$0] == UInt8(ascii: ".") }.map { String(path[..<$0]) }

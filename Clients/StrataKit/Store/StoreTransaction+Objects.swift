@@ -20,7 +20,10 @@ extension StoreTransaction {
         let isCurrent = progress?.generation == cursor.generation
         if let progress, isIn, isCurrent {
             try setProgress(
-                of: id, SyncProgress(applied: shown.position, oldest: progress.oldest, goal: progress.goal, generation: cursor.generation))
+                of: id,
+                SyncProgress(
+                    applied: shown.position, oldest: progress.oldest, goal: progress.goal, generation: cursor.generation
+                ))
         } else {
             try beginHistory(of: shown, after: progress)
             // Store the last message here: the list of older messages starts below it, so no list replaces it.
@@ -43,7 +46,8 @@ extension StoreTransaction {
         try setProgress(
             of: shown.record.id,
             SyncProgress(
-                applied: shown.position, oldest: newest, goal: HistoryGoal(policy, after: old), generation: cursor.generation))
+                applied: shown.position, oldest: newest, goal: HistoryGoal(policy, after: old),
+                generation: cursor.generation))
     }
 
     /// Schedules the messages of a conversation to be fetched again after the user was added. The user may have been
@@ -60,7 +64,11 @@ extension StoreTransaction {
     /// meaning.
     func checkEpoch(_ epoch: String?) throws {
         guard let epoch else { return }
-        if cursor.epoch == nil { cursor.epoch = epoch } else if cursor.epoch != epoch { findings.epochHasChanged = true }
+        if cursor.epoch == nil {
+            cursor.epoch = epoch
+        } else if cursor.epoch != epoch {
+            findings.epochHasChanged = true
+        }
     }
 
     /// Stores the newest message of a conversation. There are no messages between it and those on this device.
@@ -112,14 +120,18 @@ extension StoreTransaction {
     /// Removes the failed operation of a message that reached the server after all: its first attempt had succeeded,
     /// and its second was refused.
     private func endFailure(of record: MessageRecord) throws {
-        for operation in queue.operations(on: record.id, in: record.conversation) where operation.failure != nil { try removeOperation(operation) }
+        for operation in queue.operations(on: record.id, in: record.conversation) where operation.failure != nil {
+            try removeOperation(operation)
+        }
     }
 
     /// Links uploaded content to the message, so that it is not downloaded.
     func keepSentContent(in record: inout MessageRecord) {
         for operation in queue.operations(on: record.id, in: record.conversation) {
             for index in record.parts.indices where record.parts[index].file == nil {
-                guard let sent = operation.change.parts.first(where: { $0.id == record.parts[index].id }), sent.file != nil else { continue }
+                guard let sent = operation.change.parts.first(where: { $0.id == record.parts[index].id }),
+                    sent.file != nil
+                else { continue }
                 record.parts[index].keepContent(of: sent)
             }
         }
@@ -129,14 +141,17 @@ extension StoreTransaction {
     func keepLocal(of old: MessageRecord, in record: inout MessageRecord) {
         record.receivedAt = old.receivedAt
         for index in record.parts.indices {
-            if let known = old.parts.first(where: { $0.id == record.parts[index].id }) { record.parts[index].keepContent(of: known) }
+            if let known = old.parts.first(where: { $0.id == record.parts[index].id }) {
+                record.parts[index].keepContent(of: known)
+            }
         }
     }
 
     /// Queues the delivery receipt of a message, unless it was already sent, the conversation has no delivery receipts,
     /// or the user is not a recipient.
     private func confirmDelivery(of record: MessageRecord) throws {
-        guard record.sender != me, record.statuses[me].map({ $0 < .delivered }) == true, let conversation = try conversation(record.conversation),
+        guard record.sender != me, record.statuses[me].map({ $0 < .delivered }) == true,
+            let conversation = try conversation(record.conversation),
             conversation.deliveryReceipts, conversation.participants.contains(me)
         else { return }
         try enqueueDelivery(of: record.id, in: record.conversation)
@@ -147,7 +162,9 @@ extension StoreTransaction {
     /// Stores a name and picture from a message or a list of participants.
     func storeBasicIdentity(_ basic: IdentityRecord, isFollowed: Bool = false) throws {
         var record = try identity(basic.userID) ?? IdentityRecord(userID: basic.userID)
-        if !record.isFull || !record.isFollowed { (record.displayName, record.avatarURL) = (basic.displayName, basic.avatarURL) }
+        if !record.isFull || !record.isFollowed {
+            (record.displayName, record.avatarURL) = (basic.displayName, basic.avatarURL)
+        }
         record.isFollowed = record.isFollowed || isFollowed
         if isFollowed { try markListed(basic.userID) }
         try setIdentity(basic.userID, to: record)
@@ -172,7 +189,9 @@ extension StoreTransaction {
         if let old = try announcement(shown.id) {
             record.receivedAt = old.receivedAt
             for index in record.parts.indices {
-                if let known = old.parts.first(where: { $0.id == record.parts[index].id }) { record.parts[index].keepContent(of: known) }
+                if let known = old.parts.first(where: { $0.id == record.parts[index].id }) {
+                    record.parts[index].keepContent(of: known)
+                }
             }
         }
         try markListed(record.id)
@@ -183,7 +202,9 @@ extension StoreTransaction {
 extension PartRecord {
     /// Preserves local data of a part whose content is unchanged: the file and its state.
     mutating func keepContent(of known: PartRecord) {
-        guard let content, known.content == content, known.file != nil || known.usedAt != nil || known.transferStatus == .downloading else { return }
+        guard let content, known.content == content,
+            known.file != nil || known.usedAt != nil || known.transferStatus == .downloading
+        else { return }
         (file, transferStatus, usedAt) = (known.file, known.transferStatus, known.usedAt)
     }
 }

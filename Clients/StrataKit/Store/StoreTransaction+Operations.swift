@@ -8,18 +8,23 @@ import StrataModel
 extension StoreTransaction {
     /// Marks all objects of an operation for recomputation. Must be called before the operation is added, changed or
     /// removed, because it loads the server's state.
-    func touchTargets(of operation: QueuedOperation) throws { try touchTargets(of: operation.change, in: operation.conversation) }
+    func touchTargets(of operation: QueuedOperation) throws {
+        try touchTargets(of: operation.change, in: operation.conversation)
+    }
 
     private func touchTargets(of change: LocalChange, in conversation: ConversationID?) throws {
         if let conversation {
             try touch(conversation)
-            if case .deleteConversation = change { for id in try allMessageIDs(in: conversation) { try touch(id, in: conversation) } }
+            if case .deleteConversation = change {
+                for id in try allMessageIDs(in: conversation) { try touch(id, in: conversation) }
+            }
         }
         for id in change.messages { try touch(id, in: conversation) }
         for user in change.users { _ = try identity(user) }
         switch change {
         case .markAnnouncementRead(let id), .deleteAnnouncement(let id): _ = try announcement(id)
-        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead,
+        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage,
+            .deleteConversation, .markRead,
             .confirmDelivery, .follow, .unfollow, .block, .unblock:
             break
         }
@@ -33,7 +38,9 @@ extension StoreTransaction {
     }
 
     @discardableResult
-    func enqueue(_ change: LocalChange, in conversation: ConversationID? = nil, state: QueuedOperation.State = .waiting) throws -> QueuedOperation {
+    func enqueue(
+        _ change: LocalChange, in conversation: ConversationID? = nil, state: QueuedOperation.State = .waiting
+    ) throws -> QueuedOperation {
         try touchTargets(of: change, in: conversation)
         findings.hasNewOperations = true
         return queue.appendChange(change, in: conversation, id: newID(), at: now, state: state)
@@ -99,7 +106,9 @@ extension StoreTransaction {
         var positions = positions
         switch operation.change {
         case .createConversation(let new):
-            guard let shown = WireObjects.conversation(object, now: now), let old = operation.conversation else { break }
+            guard let shown = WireObjects.conversation(object, now: now), let old = operation.conversation else {
+                break
+            }
             if shown.record.id != old { return try merge(operation, new: new, into: shown) }
             if try progress(of: old)?.applied ?? 0 < shown.position { try storeConversation(shown) }
             positions.conversation = shown.position
@@ -108,7 +117,8 @@ extension StoreTransaction {
             try keepSendTime(of: shown, operation)
             positions.conversation = shown.record.position.map { $0 / Position.wireStep }
         case .confirmDelivery: return try removeOperation(operation)
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .follow, .unfollow, .block, .unblock,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .follow,
+            .unfollow, .block, .unblock,
             .markAnnouncementRead,
             .deleteAnnouncement:
             break
@@ -124,7 +134,9 @@ extension StoreTransaction {
     /// Stores the message in the answer to its creation. Its time of receipt is the time at which the app sent it.
     private func keepSendTime(of shown: WireObjects.ReceivedMessage, _ operation: QueuedOperation) throws {
         var shown = shown
-        if try message(shown.record.id, in: shown.record.conversation) == nil { shown.record.receivedAt = operation.madeAt }
+        if try message(shown.record.id, in: shown.record.conversation) == nil {
+            shown.record.receivedAt = operation.madeAt
+        }
         try merge(shown)
     }
 
@@ -150,7 +162,8 @@ extension StoreTransaction {
                 if !dependent.change.isReceipt { report(dependent, error: error) }
                 try removeOperation(dependent)
             }
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead,
+            .confirmDelivery, .follow, .unfollow,
             .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             try removeOperation(operation)
@@ -170,7 +183,8 @@ extension StoreTransaction {
             try forgetConversation(conversation)
             try dropOperations(onDeleted: conversation)
         case .deleteAnnouncement(let id): try setAnnouncement(id, to: nil)
-        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .markRead, .confirmDelivery, .follow, .unfollow,
+        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .markRead,
+            .confirmDelivery, .follow, .unfollow,
             .block, .unblock,
             .markAnnouncementRead:
             return false
@@ -189,14 +203,20 @@ extension StoreTransaction {
             isDeleted = true
         }
         let isKnown =
-            try conversation(id) != nil || queue.operations(in: id).contains { if case .createConversation = $0.change { true } else { false } }
-        if isDeleted || !isKnown { try removeOperation(operation) } else { try setState(.failed(StoredError(error)), of: operation) }
+            try conversation(id) != nil
+            || queue.operations(in: id).contains { if case .createConversation = $0.change { true } else { false } }
+        if isDeleted || !isKnown {
+            try removeOperation(operation)
+        } else {
+            try setState(.failed(StoredError(error)), of: operation)
+        }
     }
 
     private func report(_ operation: QueuedOperation, error: StrataError) {
         findings.failures.append(
             OperationFailure(
-                operation: operation.change.name, id: operation.id, conversation: operation.conversation, messages: operation.change.messages,
+                operation: operation.change.name, id: operation.id, conversation: operation.conversation,
+                messages: operation.change.messages,
                 error: error))
     }
 
@@ -219,14 +239,18 @@ extension StoreTransaction {
     func finishOperations(in conversations: some Sequence<ConversationID>, open: (ConversationID, Int64)?) throws {
         for id in conversations {
             for operation in queue.operations(in: id) {
-                guard case .answered(let positions) = operation.state, try isOver(operation, positions: positions, in: id, open: open) else {
+                guard case .answered(let positions) = operation.state,
+                    try isOver(operation, positions: positions, in: id, open: open)
+                else {
                     continue
                 }
                 try removeOperation(operation)
             }
         }
         for operation in queue.withoutConversation {
-            guard case .answered(let positions) = operation.state, positions.user ?? 0 <= cursor.userPosition else { continue }
+            guard case .answered(let positions) = operation.state, positions.user ?? 0 <= cursor.userPosition else {
+                continue
+            }
             // During a full load, the stored identities are outdated until the list of identities is complete.
             guard operation.change.users.isEmpty || cursor.listing?.hasIdentities != false else { continue }
             try removeOperation(operation)
@@ -234,7 +258,8 @@ extension StoreTransaction {
     }
 
     private func isOver(
-        _ operation: QueuedOperation, positions: QueuedOperation.Positions, in id: ConversationID, open: (ConversationID, Int64)?
+        _ operation: QueuedOperation, positions: QueuedOperation.Positions, in id: ConversationID,
+        open: (ConversationID, Int64)?
     ) throws -> Bool {
         if let position = positions.user, position > cursor.userPosition {
             // The server may have sent the packet before the full load began.
@@ -242,7 +267,9 @@ extension StoreTransaction {
         }
         guard let position = positions.conversation, let progress = try progress(of: id) else { return true }
         // During a full load, the stored conversation is outdated until its page arrives.
-        guard progress.generation == cursor.generation || cursor.listing?.hasConversations != false else { return false }
+        guard progress.generation == cursor.generation || cursor.listing?.hasConversations != false else {
+            return false
+        }
         if let open, open.0 == id, open.1 == position { return false }
         return position <= progress.applied
     }
@@ -266,7 +293,9 @@ extension StoreTransaction {
     /// Handles a distinct conversation that another user created earlier. Its messages and operations move to the
     /// existing conversation, and the app's id becomes an alias. Metadata of the user that differ become ordinary
     /// changes.
-    private func merge(_ operation: QueuedOperation, new: LocalChange.NewConversation, into shown: WireObjects.ReceivedConversation) throws {
+    private func merge(
+        _ operation: QueuedOperation, new: LocalChange.NewConversation, into shown: WireObjects.ReceivedConversation
+    ) throws {
         guard let old = operation.conversation else { return }
         let target = shown.record.id
         findings.merged[old] = target
@@ -277,7 +306,8 @@ extension StoreTransaction {
         try removeOperation(operation)
         if !steps.isEmpty {
             // The change takes the sequence number of the creation, before all later changes of the conversation.
-            queue.insertChange(.patchMetadata(steps), in: target, id: newID(), at: operation.madeAt, sequence: operation.sequence)
+            queue.insertChange(
+                .patchMetadata(steps), in: target, id: newID(), at: operation.madeAt, sequence: operation.sequence)
         }
         for pending in queue.operations(in: old) {
             try touchTargets(of: pending)
@@ -288,8 +318,10 @@ extension StoreTransaction {
             queue.updateOperation(moved)
             for id in moved.change.messages { move(id, to: target) }
         }
-        try db.cachedStatement(sql: "INSERT OR REPLACE INTO alias (id, conversation) VALUES (?, ?)").execute(arguments: [old.blob, target.blob])
-        try db.cachedStatement(sql: "UPDATE alias SET conversation = ? WHERE conversation = ?").execute(arguments: [target.blob, old.blob])
+        try db.cachedStatement(sql: "INSERT OR REPLACE INTO alias (id, conversation) VALUES (?, ?)")
+            .execute(arguments: [old.blob, target.blob])
+        try db.cachedStatement(sql: "UPDATE alias SET conversation = ? WHERE conversation = ?")
+            .execute(arguments: [target.blob, old.blob])
         try setConversation(old, to: nil)
         findings.hasNewOperations = true
     }

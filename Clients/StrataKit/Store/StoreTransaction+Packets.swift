@@ -15,7 +15,9 @@ extension StoreTransaction {
         case "operation" where body["method"].string == "Conversation.mark_all_read": try applyAllRead(body)
         default: break
         }
-        if let position = WireObjects.position(body["user_position"]) { cursor.userPosition = max(cursor.userPosition, position) }
+        if let position = WireObjects.position(body["user_position"]) {
+            cursor.userPosition = max(cursor.userPosition, position)
+        }
     }
 
     private func applyChange(_ body: JSONValue) throws {
@@ -53,13 +55,17 @@ extension StoreTransaction {
         }
         let position = WireObjects.position(body["position"])
         let isNew = position.map { $0 >= progress.applied } ?? true
-        for operation in body["data"].array ?? [] { try updateConversation(&record, by: operation, position: position, isNew: isNew) }
+        for operation in body["data"].array ?? [] {
+            try updateConversation(&record, by: operation, position: position, isNew: isNew)
+        }
         try setConversation(id, to: record)
         if let position { try updateProgress(of: id) { $0.applied = max($0.applied, position) } }
     }
 
     /// - Parameter isNew: true if the object may not contain the change yet.
-    private func updateConversation(_ record: inout ConversationRecord, by operation: JSONValue, position: Int64?, isNew: Bool) throws {
+    private func updateConversation(
+        _ record: inout ConversationRecord, by operation: JSONValue, position: Int64?, isNew: Bool
+    ) throws {
         let (value, isDeletion) = (operation["value"], operation["operation"].string == "delete")
         switch operation["property"].string ?? "" {
         case "participants": try updateParticipants(&record, by: operation, position: position, isNew: isNew)
@@ -70,27 +76,38 @@ extension StoreTransaction {
         case let property where property == "metadata" || property.hasPrefix("metadata."):
             let path = String(property.dropFirst("metadata.".count))
             guard isNew, WireObjects.isStorable(path) else { return }
-            record.metadata.applyMetadataStep(.init(path: path, values: isDeletion ? nil : WireObjects.texts(value, at: path)))
+            record.metadata.applyMetadataStep(
+                .init(path: path, values: isDeletion ? nil : WireObjects.texts(value, at: path)))
         default: break
         }
     }
 
-    private func updateParticipants(_ record: inout ConversationRecord, by operation: JSONValue, position: Int64?, isNew: Bool) throws {
+    private func updateParticipants(
+        _ record: inout ConversationRecord, by operation: JSONValue, position: Int64?, isNew: Bool
+    ) throws {
         guard let user = UserID(parsing: operation["id"].string ?? "") else { return }
         let isAdded = operation["operation"].string == "add"
         if isAdded {
-            if let identity = WireObjects.basicIdentity(operation["value"]) { try storeBasicIdentity(identity, isFollowed: true) }
+            if let identity = WireObjects.basicIdentity(operation["value"]) {
+                try storeBasicIdentity(identity, isFollowed: true)
+            }
             if user == me { try refetchHistory(of: record.id) }
             if let position { try markReadByNewcomer(user, in: record.id, before: position * Position.wireStep) }
         }
         guard isNew else { return }
         record.participants.removeAll { $0 == user }
-        if isAdded { record.participants = (record.participants + [user]).sorted() } else if user == me { record.participants = [] }
+        if isAdded {
+            record.participants = (record.participants + [user]).sorted()
+        } else if user == me {
+            record.participants = []
+        }
     }
 
     /// Marks all earlier messages as read by a user who was added.
     private func markReadByNewcomer(_ user: UserID, in id: ConversationID, before position: Int64) throws {
-        for message in try messageIDs(in: id, through: position - 1) { try advanceStatus(on: message, in: id, of: user, to: .read) }
+        for message in try messageIDs(in: id, through: position - 1) {
+            try advanceStatus(on: message, in: id, of: user, to: .read)
+        }
     }
 
     private func deleteConversation(_ id: ConversationID, body: JSONValue) throws {
@@ -103,7 +120,9 @@ extension StoreTransaction {
             try forgetConversation(id)
             // After a deletion from the user's devices only, an own message would restore the conversation, so its
             // operations are kept.
-            if body["data"]["mode"].string == DeletionMode.allParticipants.rawValue { try dropOperations(onDeleted: id) }
+            if body["data"]["mode"].string == DeletionMode.allParticipants.rawValue {
+                try dropOperations(onDeleted: id)
+            }
         }
     }
 
@@ -129,19 +148,25 @@ extension StoreTransaction {
 
     // MARK: Identities and announcements
 
-    private func isOutdated(_ body: JSONValue) -> Bool { WireObjects.position(body["user_position"]).map { $0 < cursor.userPosition } ?? false }
+    private func isOutdated(_ body: JSONValue) -> Bool {
+        WireObjects.position(body["user_position"]).map { $0 < cursor.userPosition } ?? false
+    }
 
     private func applyIdentity(_ user: UserID, body: JSONValue) throws {
         guard !isOutdated(body) else { return }
         switch body["operation"].string {
-        case "create": if let identity = WireObjects.identity(body["data"]) { try storeFullIdentity(identity, isFollowed: true) }
+        case "create":
+            if let identity = WireObjects.identity(body["data"]) { try storeFullIdentity(identity, isFollowed: true) }
         case "update":
-            if let told = (body["data"].array ?? []).last(where: { $0["property"].string == "blocked" })?["value"].bool {
+            if let told = (body["data"].array ?? []).last(where: { $0["property"].string == "blocked" })?["value"].bool
+            {
                 try setBlockedByServer(told, user)
             }
             guard var record = try identity(user) else { return }
             let lastSeen = record.lastSeenAt
-            for operation in body["data"].array ?? [] { record.setProperty(operation["property"].string ?? "", to: operation["value"]) }
+            for operation in body["data"].array ?? [] {
+                record.setProperty(operation["property"].string ?? "", to: operation["value"])
+            }
             // While a user is online, the server updates this time periodically.
             if record.isOnline { record.lastSeenAt = lastSeen }
             try setIdentity(user, to: record)
@@ -158,7 +183,8 @@ extension StoreTransaction {
             guard var record = try announcement(id) else { return }
             let isRead = (body["data"].array ?? [])
                 .contains { operation in
-                    operation["property"].string?.hasPrefix("recipient_status.") == true && operation["value"].string == "read"
+                    operation["property"].string?.hasPrefix("recipient_status.") == true
+                        && operation["value"].string == "read"
                 }
             if isRead { record.isUnread = false }
             try setAnnouncement(id, to: record)
@@ -174,7 +200,8 @@ extension StoreTransaction {
         switch body["operation"].string {
         case "create": if let shown = WireObjects.message(body["data"], now: now) { try merge(shown) }
         case "update": try updateMessage(id, in: conversation, body: body)
-        case "delete": if let touched = try touch(id, in: conversation) { try setMessage(id, in: touched.conversation, to: nil) }
+        case "delete":
+            if let touched = try touch(id, in: conversation) { try setMessage(id, in: touched.conversation, to: nil) }
         default: break
         }
         if let conversation { try applied(body["position"], in: conversation) }
@@ -189,13 +216,16 @@ extension StoreTransaction {
     private func updateMessage(_ id: MessageID, in conversation: ConversationID?, body: JSONValue) throws {
         guard var record = try message(id, in: conversation) else { return }
         let operations = body["data"].array ?? []
-        let updatedAt = operations.last { $0["property"].string == "updated_at" }.flatMap { WireObjects.time($0["value"]) }
+        let updatedAt = operations.last { $0["property"].string == "updated_at" }
+            .flatMap { WireObjects.time($0["value"]) }
         let arePartsNew = updatedAt.map { $0 >= record.updatedAt ?? .min } ?? true
         for operation in operations {
             let property = operation["property"].string ?? ""
             if property.hasPrefix("recipient_status.") {
                 let user = property.dropFirst("recipient_status.".count).replacing("\\.", with: ".")
-                guard let user = UserID(parsing: user), let status = WireObjects.status(operation["value"]) else { continue }
+                guard let user = UserID(parsing: user), let status = WireObjects.status(operation["value"]) else {
+                    continue
+                }
                 advanceStatus(in: &record, of: user, to: status)
             } else if property == "parts", arePartsNew {
                 updateParts(&record.parts, by: operation)
@@ -211,7 +241,11 @@ extension StoreTransaction {
         switch operation["operation"].string {
         case "add":
             guard let part = WireObjects.part(operation["value"]) else { return }
-            if let place = parts.firstIndex(where: { $0.id == part.id }) { parts[place] = part } else { parts.append(part) }
+            if let place = parts.firstIndex(where: { $0.id == part.id }) {
+                parts[place] = part
+            } else {
+                parts.append(part)
+            }
         case "remove", "delete":
             let id = operation["id"].string ?? operation["value"]["id"].string ?? ""
             parts.removeAll { $0.id == WireObjects.partID(id) }
@@ -227,14 +261,17 @@ extension StoreTransaction {
             var record = try message(messageID, in: conversationOfMessage(body)),
             let place = record.parts.firstIndex(where: { $0.id == partID })
         else { return }
-        let members = (body["data"].array ?? []).reduce(into: [String: JSONValue]()) { $0[$1["property"].string ?? ""] = $1["value"] }
+        let members = (body["data"].array ?? [])
+            .reduce(into: [String: JSONValue]()) { $0[$1["property"].string ?? ""] = $1["value"] }
         let updatedAt = members["updated_at"].flatMap(WireObjects.time)
         guard updatedAt ?? .max >= record.parts[place].updatedAt ?? .min else { return }
         var part = PartRecord(
-            id: partID, mimeType: members["mime_type"]?.string ?? record.parts[place].mimeType, size: members["size"].flatMap(WireObjects.size) ?? 0)
+            id: partID, mimeType: members["mime_type"]?.string ?? record.parts[place].mimeType,
+            size: members["size"].flatMap(WireObjects.size) ?? 0)
         part.updatedAt = updatedAt
         WireObjects.setContent(
-            of: &part, body: members["body"] ?? .null, encoding: members["encoding"] ?? .null, content: members["content"] ?? .null)
+            of: &part, body: members["body"] ?? .null, encoding: members["encoding"] ?? .null,
+            content: members["content"] ?? .null)
         part.keepContent(of: record.parts[place])
         record.parts[place] = part
         keepSentContent(in: &record)
@@ -244,7 +281,9 @@ extension StoreTransaction {
 
     // MARK: Statuses
 
-    private func advanceStatus(on id: MessageID, in conversation: ConversationID, of user: UserID, to status: RecipientStatus) throws {
+    private func advanceStatus(
+        on id: MessageID, in conversation: ConversationID, of user: UserID, to status: RecipientStatus
+    ) throws {
         guard var record = try message(id, in: conversation) else { return }
         advanceStatus(in: &record, of: user, to: status)
         try setMessage(id, in: conversation, to: record)

@@ -12,8 +12,11 @@ extension StoreTransaction {
         let conversation = touched.conversation
         _ = try conversationToChange(conversation)
         try checkPartChange(change, of: try current(touched, id: id) ?? shown)
-        let send = queue.operations(on: id, in: conversation).first { if case .sendMessage = $0.change { true } else { false } }
-        if let send, send.failure != nil { throw StrataError(.objectNotSent, "The message \(id.layerID) was refused; send its parts in a new one.") }
+        let send = queue.operations(on: id, in: conversation)
+            .first { if case .sendMessage = $0.change { true } else { false } }
+        if let send, send.failure != nil {
+            throw StrataError(.objectNotSent, "The message \(id.layerID) was refused; send its parts in a new one.")
+        }
         if let send, send.state == .waiting, !send.change.parts.contains(where: { $0.transferStatus == .uploading }) {
             var parts = send.change.parts
             // The parts of an unsent message need not keep their ids.
@@ -23,7 +26,8 @@ extension StoreTransaction {
         var operation = try enqueue(.changeParts(id, change.keepingID), in: conversation)
         // Use a new idempotency key. The part may have been uploaded with other content, which the server would return
         // for the old key.
-        let uploads = operation.change.parts.filter { $0.body == nil }.map { ($0.id, QueuedOperation.Upload(name: newID())) }
+        let uploads = operation.change.parts.filter { $0.body == nil }
+            .map { ($0.id, QueuedOperation.Upload(name: newID())) }
         operation.uploads = Dictionary(uploads) { $1 }
         queue.updateOperation(operation)
     }
@@ -34,7 +38,9 @@ extension StoreTransaction {
     }
 
     private func checkPartChange(_ change: PartChange, of message: MessageRecord) throws {
-        guard message.sender == me else { throw StrataError(.invalidMessage, "Only its sender can change the parts of a message.") }
+        guard message.sender == me else {
+            throw StrataError(.invalidMessage, "Only its sender can change the parts of a message.")
+        }
         if let part = change.target, !message.parts.contains(where: { $0.id == part }) {
             throw StrataError(.invalidArgument, "part: is not a part of \(message.id.layerID).")
         }

@@ -7,7 +7,10 @@ extension StoreTransaction {
     /// Applies the pending operations to all touched objects, writes the differences, and returns the changes to
     /// publish.
     func settle() throws -> [ObjectChange] {
-        if hasLoaded { try finishOperations(in: Set(queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: nil) }
+        if hasLoaded {
+            try finishOperations(
+                in: Set(queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: nil)
+        }
         var changes = ChangeCollector()
         var before = try shownConversations()
         // A merged distinct conversation stays the same object for the app, unless both were visible.
@@ -18,7 +21,8 @@ extension StoreTransaction {
         let after = try shownConversations()
         for id in conversationOrder {
             changes.addChange(
-                before: before[id], after: after[id], wrap: { .conversation($0) }, differences: PropertyDifferences.between
+                before: before[id], after: after[id], wrap: { .conversation($0) },
+                differences: PropertyDifferences.between
             ) { $0.isDeleted = true }
         }
         try collectMessageChanges(shown, into: &changes)
@@ -58,8 +62,10 @@ extension StoreTransaction {
         let wasPending = wasPending(id, in: touched.before?.conversation ?? touched.conversation)
         if isPending, let server = touched.server {
             guard !wasPending || server != touched.serverBefore else { return }
-            try db.cachedStatement(sql: "INSERT OR REPLACE INTO message_server (id, conversation, position, record) VALUES (?, ?, ?, ?)")
-                .execute(arguments: [id.blob, server.conversation.blob, server.position ?? 0, try StoreCoding.json(server)])
+            try db.cachedStatement(
+                sql: "INSERT OR REPLACE INTO message_server (id, conversation, position, record) VALUES (?, ?, ?, ?)"
+            )
+            .execute(arguments: [id.blob, server.conversation.blob, server.position ?? 0, try StoreCoding.json(server)])
         } else if wasPending {
             try db.cachedStatement(sql: "DELETE FROM message_server WHERE id = ?").execute(arguments: [id.blob])
         }
@@ -79,8 +85,10 @@ extension StoreTransaction {
                 """
         )
         .execute(arguments: [
-            id.blob, record.conversation.blob, record.ordering, record.position, record.sender?.rawValue, record.senderName, record.sentAt,
-            record.receivedAt, record.updatedAt, record.isUnread, record.isSent, try record.failure.map { try StoreCoding.json($0) },
+            id.blob, record.conversation.blob, record.ordering, record.position, record.sender?.rawValue,
+            record.senderName, record.sentAt,
+            record.receivedAt, record.updatedAt, record.isUnread, record.isSent,
+            try record.failure.map { try StoreCoding.json($0) },
             record.statusLines,
         ])
         if record.parts != old?.parts { try writeParts(record.parts, of: id.rawValue, isNew: old == nil) }
@@ -96,17 +104,20 @@ extension StoreTransaction {
                 """)
         for (index, part) in parts.enumerated() {
             try insert.execute(arguments: [
-                owner.data, index, part.id.data, part.mimeType, part.body, part.size, part.content?.blob, part.downloadURL, part.downloadExpires,
+                owner.data, index, part.id.data, part.mimeType, part.body, part.size, part.content?.blob,
+                part.downloadURL, part.downloadExpires,
                 part.transferStatus.rawValue, part.file, part.usedAt, part.updatedAt,
             ])
         }
     }
 
-    private func collectMessageChanges(_ shown: [MessageID: MessageRecord?], into changes: inout ChangeCollector) throws {
+    private func collectMessageChanges(_ shown: [MessageID: MessageRecord?], into changes: inout ChangeCollector) throws
+    {
         for id in messageOrder {
             guard let now = shown[id], let touched = messages[id] else { continue }
             try changes.addChange(
-                before: touched.before.map { try reader.message($0) }, after: now.map { try reader.message($0) }, wrap: { .message($0) },
+                before: touched.before.map { try reader.message($0) }, after: now.map { try reader.message($0) },
+                wrap: { .message($0) },
                 differences: PropertyDifferences.between
             ) { $0.isDeleted = true }
         }
@@ -118,7 +129,8 @@ extension StoreTransaction {
         let server = conversations[id] ?? nil
         let operations = queue.operations(in: id)
         let shown = try Overlay.conversation(
-            server, with: operations, applied: try progress(of: id)?.applied ?? 0, me: me, newest: try newestPosition(in: id)
+            server, with: operations, applied: try progress(of: id)?.applied ?? 0, me: me,
+            newest: try newestPosition(in: id)
         ) { message in
             try self.message(message, in: id)
                 .flatMap { record in
@@ -133,7 +145,8 @@ extension StoreTransaction {
     /// messages that stay visible are newer than the deletion. nil otherwise.
     func newestPosition(in id: ConversationID) throws -> Int64? {
         guard !queue.deletions(of: id).isEmpty else { return nil }
-        return try db.cachedStatement(sql: "SELECT MAX(position) FROM message WHERE conversation = ?").one([id.blob], in: db) { $0[0] as Int64? }
+        return try db.cachedStatement(sql: "SELECT MAX(position) FROM message WHERE conversation = ?")
+            .one([id.blob], in: db) { $0[0] as Int64? }
             ?? nil
     }
 
@@ -142,9 +155,14 @@ extension StoreTransaction {
             try db.cachedStatement(sql: "DELETE FROM conversation WHERE id = ?").execute(arguments: [id.blob])
             return
         }
-        let last = try db.cachedStatement(sql: "SELECT id, sent_at, received_at FROM message WHERE conversation = ? ORDER BY ordering DESC LIMIT 1")
+        let last =
+            try db.cachedStatement(
+                sql:
+                    "SELECT id, sent_at, received_at FROM message WHERE conversation = ? ORDER BY ordering DESC LIMIT 1"
+            )
             .one([id.blob], in: db) { (id: $0[0] as Data, sentAt: $0[1] as Int64, receivedAt: $0[2] as Int64) }
-        let oldLines = try db.cachedStatement(sql: "SELECT participants FROM conversation WHERE id = ?").one([id.blob], in: db) { $0[0] as String }
+        let oldLines = try db.cachedStatement(sql: "SELECT participants FROM conversation WHERE id = ?")
+            .one([id.blob], in: db) { $0[0] as String }
         try db.cachedStatement(
             sql: """
                 INSERT INTO conversation
@@ -160,8 +178,10 @@ extension StoreTransaction {
                 """
         )
         .execute(arguments: [
-            id.blob, record.createdAt, record.participantLines, record.isDistinct, record.deliveryReceipts, record.readReceipts,
-            StoreCoding.text(record.metadata), record.unreadCount, record.totalCount, record.isVisible, try reader.hasUnread(id), last?.id,
+            id.blob, record.createdAt, record.participantLines, record.isDistinct, record.deliveryReceipts,
+            record.readReceipts,
+            StoreCoding.text(record.metadata), record.unreadCount, record.totalCount, record.isVisible,
+            try reader.hasUnread(id), last?.id,
             last?.sentAt, last?.receivedAt,
         ])
         if oldLines != record.participantLines { try writeParticipants(record.participants, of: id) }
@@ -188,12 +208,14 @@ extension StoreTransaction {
         for (user, touched) in identities.sorted(by: { $0.key < $1.key }) {
             let operations = queue.operations(on: user)
             let shown = Overlay.identity(
-                touched.server, with: operations, of: user, isParticipant: operations.isEmpty ? false : try isParticipant(user))
+                touched.server, with: operations, of: user,
+                isParticipant: operations.isEmpty ? false : try isParticipant(user))
             try saveServerIdentity(touched, user: user, isPending: !operations.isEmpty)
             guard shown != touched.before else { continue }
             try writeIdentity(shown, user: user)
             changes.addChange(
-                before: touched.before.map(StoreReader.identity), after: shown.map(StoreReader.identity), wrap: { .identity($0) },
+                before: touched.before.map(StoreReader.identity), after: shown.map(StoreReader.identity),
+                wrap: { .identity($0) },
                 differences: PropertyDifferences.between
             ) { _ in }
         }
@@ -205,7 +227,8 @@ extension StoreTransaction {
             try db.cachedStatement(sql: "INSERT OR REPLACE INTO identity_server (user_id, record) VALUES (?, ?)")
                 .execute(arguments: [user.rawValue, try StoreCoding.json(server)])
         } else if wasPending(user) {
-            try db.cachedStatement(sql: "DELETE FROM identity_server WHERE user_id = ?").execute(arguments: [user.rawValue])
+            try db.cachedStatement(sql: "DELETE FROM identity_server WHERE user_id = ?")
+                .execute(arguments: [user.rawValue])
         }
     }
 
@@ -223,8 +246,10 @@ extension StoreTransaction {
                 """
         )
         .execute(arguments: [
-            user.rawValue, record.displayName, record.firstName, record.lastName, record.emailAddress, record.phoneNumber, record.avatarURL,
-            record.publicKey, StoreCoding.text(record.metadata), record.isFollowed, record.isFull, record.presenceStatus, record.lastSeenAt,
+            user.rawValue, record.displayName, record.firstName, record.lastName, record.emailAddress,
+            record.phoneNumber, record.avatarURL,
+            record.publicKey, StoreCoding.text(record.metadata), record.isFollowed, record.isFull,
+            record.presenceStatus, record.lastSeenAt,
             record.isBlocked ?? false,
         ])
     }
@@ -235,7 +260,8 @@ extension StoreTransaction {
             let before = try reader.shownAnnouncement(id)
             try writeAnnouncement(value.now, id: id, isNew: value.before == nil)
             changes.addChange(
-                before: before, after: try reader.shownAnnouncement(id), wrap: { .announcement($0) }, differences: PropertyDifferences.between
+                before: before, after: try reader.shownAnnouncement(id), wrap: { .announcement($0) },
+                differences: PropertyDifferences.between
             ) { $0.isDeleted = true }
         }
     }
@@ -255,7 +281,8 @@ extension StoreTransaction {
         )
         .execute(arguments: [
             id.blob, record.position, record.sender?.rawValue, record.senderName, record.sentAt, record.receivedAt,
-            record.isUnread && !pending.contains(.markAnnouncementRead(id)), !pending.contains(.deleteAnnouncement(id)), record.isUnread,
+            record.isUnread && !pending.contains(.markAnnouncementRead(id)), !pending.contains(.deleteAnnouncement(id)),
+            record.isUnread,
         ])
         try writeParts(record.parts, of: id.rawValue, isNew: isNew)
     }
@@ -295,9 +322,12 @@ extension StoreTransaction {
                 continue
             }
             try db.cachedStatement(
-                sql: "INSERT OR REPLACE INTO conversation_sync (id, applied, oldest, goal, generation) VALUES (?, ?, ?, ?, ?)"
+                sql:
+                    "INSERT OR REPLACE INTO conversation_sync (id, applied, oldest, goal, generation) VALUES (?, ?, ?, ?, ?)"
             )
-            .execute(arguments: [id.blob, value.applied, value.oldest, try value.goal.map { try StoreCoding.json($0) }, value.generation])
+            .execute(arguments: [
+                id.blob, value.applied, value.oldest, try value.goal.map { try StoreCoding.json($0) }, value.generation,
+            ])
         }
         guard hasCursorChanged else { return }
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO state (key, value) VALUES ('cursor', ?)")

@@ -50,7 +50,8 @@ final class StoreTransaction {
     }
 
     init(
-        _ db: Database, reader: StoreReader, queue: OutgoingQueue, cursor: SyncCursor, policy: SyncPolicy, now: Int64, newID: @escaping () -> UUID
+        _ db: Database, reader: StoreReader, queue: OutgoingQueue, cursor: SyncCursor, policy: SyncPolicy, now: Int64,
+        newID: @escaping () -> UUID
     ) {
         self.newID = newID
         self.policy = policy
@@ -71,7 +72,8 @@ final class StoreTransaction {
         if let known = conversations[id] { return known }
         let record =
             queueBefore.hasOperations(in: id)
-            ? try serverRecord(ConversationRecord.self, from: "conversation_server", id: id.blob) : try reader.conversationRecord(id)
+            ? try serverRecord(ConversationRecord.self, from: "conversation_server", id: id.blob)
+            : try reader.conversationRecord(id)
         conversations[id] = .some(record)
         conversationOrder.append(id)
         return record
@@ -88,11 +90,13 @@ final class StoreTransaction {
 
     func progress(of id: ConversationID) throws -> SyncProgress? {
         if let known = progress[id] { return known.now }
-        let stored = try db.cachedStatement(sql: "SELECT applied, oldest, goal, generation FROM conversation_sync WHERE id = ?")
+        let stored =
+            try db.cachedStatement(sql: "SELECT applied, oldest, goal, generation FROM conversation_sync WHERE id = ?")
             .one([id.blob], in: db) { row in
                 let goal: String? = row[2]
                 return SyncProgress(
-                    applied: row[0], oldest: row[1], goal: goal.flatMap { try? StoreCoding.value(HistoryGoal.self, from: $0) }, generation: row[3])
+                    applied: row[0], oldest: row[1],
+                    goal: goal.flatMap { try? StoreCoding.value(HistoryGoal.self, from: $0) }, generation: row[3])
             }
         progress[id] = (stored, stored)
         return stored
@@ -114,7 +118,9 @@ final class StoreTransaction {
 
     /// Returns the server's state of a message.
     /// - Parameter conversation: the conversation of the message; nil if unknown.
-    func message(_ id: MessageID, in conversation: ConversationID?) throws -> MessageRecord? { try touch(id, in: conversation)?.server }
+    func message(_ id: MessageID, in conversation: ConversationID?) throws -> MessageRecord? {
+        try touch(id, in: conversation)?.server
+    }
 
     /// Replaces the server's state of a message; nil removes it.
     func setMessage(_ id: MessageID, in conversation: ConversationID, to record: MessageRecord?) throws {
@@ -131,7 +137,9 @@ final class StoreTransaction {
     func touch(_ id: MessageID, in conversation: ConversationID?) throws -> TouchedMessage? {
         if let known = messages[id] { return known }
         let before = try reader.messageRecord(id)
-        guard let conversation = try before?.conversation ?? serverConversation(of: id) ?? conversation else { return nil }
+        guard let conversation = try before?.conversation ?? serverConversation(of: id) ?? conversation else {
+            return nil
+        }
         // Changes of messages affect their conversation.
         try touch(conversation)
         let isPending = !queueBefore.operations(on: id, in: conversation).isEmpty
@@ -151,7 +159,9 @@ final class StoreTransaction {
 
     /// Returns the ids of the server's messages in a conversation and range of positions, including those added by this
     /// transaction. The result is empty if `last` is less than `first`.
-    func messageIDs(in conversation: ConversationID, from first: Int64 = 0, through last: Int64 = .max) throws -> [MessageID] {
+    func messageIDs(
+        in conversation: ConversationID, from first: Int64 = 0, through last: Int64 = .max
+    ) throws -> [MessageID] {
         guard first <= last else { return [] }
         let arguments: StatementArguments = [conversation.blob, first, last, conversation.blob, first, last]
         let stored =
@@ -163,7 +173,9 @@ final class StoreTransaction {
             )
             .all(arguments, in: db) { MessageID(rawValue: $0[0]) }
         let added = messages.values.filter { $0.conversation == conversation }
-            .compactMap { touched in touched.server.flatMap { $0.position.map { first...last ~= $0 } == true ? $0.id : nil } }
+            .compactMap { touched in
+                touched.server.flatMap { $0.position.map { first...last ~= $0 } == true ? $0.id : nil }
+            }
         return added.isEmpty ? stored : Array(Set(stored).union(added))
     }
 
@@ -173,7 +185,10 @@ final class StoreTransaction {
     func identity(_ user: UserID) throws -> IdentityRecord? {
         if let known = identities[user] { return known.server }
         let before = try reader.identityRecord(user)
-        let server = wasPending(user) ? try serverRecord(IdentityRecord.self, from: "identity_server", column: "user_id", id: user.rawValue) : before
+        let server =
+            wasPending(user)
+            ? try serverRecord(IdentityRecord.self, from: "identity_server", column: "user_id", id: user.rawValue)
+            : before
         identities[user] = TouchedIdentity(before: before, serverBefore: server, server: server)
         return server
     }
@@ -189,7 +204,8 @@ final class StoreTransaction {
         var record = try reader.announcementRecord(id)
         if record != nil {
             record?.isUnread =
-                try db.cachedStatement(sql: "SELECT server_unread FROM announcement WHERE id = ?").one([id.blob], in: db) { $0[0] as Bool } ?? false
+                try db.cachedStatement(sql: "SELECT server_unread FROM announcement WHERE id = ?")
+                .one([id.blob], in: db) { $0[0] as Bool } ?? false
         }
         announcements[id] = (record, record)
         return record
@@ -205,14 +221,17 @@ final class StoreTransaction {
     private func serverRecord<Record: Decodable>(
         _ type: Record.Type, from table: String, column: String = "id", id: some DatabaseValueConvertible
     ) throws -> Record? {
-        try db.cachedStatement(sql: "SELECT record FROM \(table) WHERE \(column) = ?").one([id], in: db) { $0[0] as String }
+        try db.cachedStatement(sql: "SELECT record FROM \(table) WHERE \(column) = ?")
+            .one([id], in: db) { $0[0] as String }
             .map { try StoreCoding.value(type, from: $0) }
     }
 
     /// Returns true if a conversation had pending operations before this transaction. Its server state is then in a
     /// separate table.
     func wasPending(_ id: ConversationID) -> Bool { queueBefore.hasOperations(in: id) }
-    func wasPending(_ id: MessageID, in conversation: ConversationID) -> Bool { !queueBefore.operations(on: id, in: conversation).isEmpty }
+    func wasPending(_ id: MessageID, in conversation: ConversationID) -> Bool {
+        !queueBefore.operations(on: id, in: conversation).isEmpty
+    }
     func wasPending(_ user: UserID) -> Bool { !queueBefore.operations(on: user).isEmpty }
 
     var hasCursorChanged: Bool { cursor != cursorBefore }

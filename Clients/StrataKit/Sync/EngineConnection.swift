@@ -27,7 +27,9 @@ struct EngineConnection {
     /// True if the user has signed in again since the socket was opened.
     var isRenewed: Bool { token != nil && token != socketToken }
 
-    mutating func handle(_ event: ConnectionMachine.Event, at now: ConnectionMachine.Instant, random: Double) -> [ConnectionMachine.Action] {
+    mutating func handle(
+        _ event: ConnectionMachine.Event, at now: ConnectionMachine.Instant, random: Double
+    ) -> [ConnectionMachine.Action] {
         machine.handle(event, at: now, random: random)
     }
 

@@ -35,7 +35,9 @@ struct EngineTransfers {
 
     // MARK: Uploads
 
-    mutating func uploadBegan(_ parts: [PartRecord], of operation: UUID) { for part in parts { uploads[part.id] = operation } }
+    mutating func uploadBegan(_ parts: [PartRecord], of operation: UUID) {
+        for part in parts { uploads[part.id] = operation }
+    }
 
     mutating func uploadEnded(_ parts: [PartRecord]) { for part in parts { uploads[part.id] = nil } }
 

@@ -33,7 +33,9 @@ struct LoadPlan: Sendable {
     var awaited: Set<SyncLoad> { Set(inProgress.keys) }
     var isEmpty: Bool { wanted.isEmpty && inProgress.isEmpty && failures.isEmpty }
     /// The earliest retry time of the failed loads that are neither in progress nor waiting for other loads.
-    var nextRetry: Instant? { failures.filter { inProgress[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min() }
+    var nextRetry: Instant? {
+        failures.filter { inProgress[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min()
+    }
 
     mutating func want(conversations ids: some Collection<ConversationID>) {
         for id in ids.sorted(by: { $0.description < $1.description }) { want(.conversation(id)) }
@@ -53,7 +55,9 @@ struct LoadPlan: Sendable {
         // Forget failures of pages that are no longer needed, so that nothing waits for them.
         failures = failures.filter { !$0.key.isList || lists.contains($0.key) }
         for load in lists where canBegin(load, at: now) { begun.append(load) }
-        let due = failures.filter { load, failure in failure.retry <= now && !load.isList && inProgress[load] == nil && !wanted.contains(load) }
+        let due = failures.filter { load, failure in
+            failure.retry <= now && !load.isList && inProgress[load] == nil && !wanted.contains(load)
+        }
         wanted = due.sorted { $0.value.retry < $1.value.retry }.map(\.key) + wanted
         var room = Self.parallel - inProgress.keys.count { !$0.isList }
         var waiting: [SyncLoad] = []
@@ -80,12 +84,16 @@ struct LoadPlan: Sendable {
         return lists
     }
 
-    private func canBegin(_ load: SyncLoad, at now: Instant) -> Bool { inProgress[load] == nil && failures[load].map { $0.retry <= now } ?? true }
+    private func canBegin(_ load: SyncLoad, at now: Instant) -> Bool {
+        inProgress[load] == nil && failures[load].map { $0.retry <= now } ?? true
+    }
 
     mutating func remember(_ new: [JSONValue]) { if !inProgress.isEmpty { packets += new } }
 
     /// Returns the packets received since a load began; nil if the load is not in progress.
-    func packets(since load: SyncLoad) -> [JSONValue]? { inProgress[load].map { Array(packets.dropFirst($0 - discardedCount)) } }
+    func packets(since load: SyncLoad) -> [JSONValue]? {
+        inProgress[load].map { Array(packets.dropFirst($0 - discardedCount)) }
+    }
 
     mutating func loadEnded(_ load: SyncLoad) {
         inProgress[load] = nil

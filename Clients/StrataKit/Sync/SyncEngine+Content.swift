@@ -31,7 +31,8 @@ extension SyncEngine {
             guard let operation = content.uploads[part] else { return }
             _ = writeOrReconnect { try $0.setUploading(true, part: part, for: operation) }
         }
-        let parts = parts(of: id).map { PartTransfer(direction: id.isUpload ? .upload : .download, part: $0, progress: progress) }
+        let parts = parts(of: id)
+            .map { PartTransfer(direction: id.isUpload ? .upload : .download, part: $0, progress: progress) }
         content.began(id, parts: parts)
         for transfer in parts { dependencies.publish(.contentTransferBegan(transfer)) }
     }
@@ -70,7 +71,8 @@ extension SyncEngine {
         switch id {
         case .download(let content): return (try? core.read { try $0.parts(with: content) }) ?? []
         case .upload(let part):
-            guard let operation = content.uploads[part], let message = core.queue[operation]?.change.messages.first else { return [] }
+            guard let operation = content.uploads[part], let message = core.queue[operation]?.change.messages.first
+            else { return [] }
             return ((try? core.read { try $0.part(part, of: message) }) ?? nil).map { [$0] } ?? []
         }
     }
@@ -100,7 +102,8 @@ extension SyncEngine {
 
     /// Records a complete file. A download with a waiting caller reports this twice.
     private func downloaded(_ content: ContentID, file: String) {
-        guard let folder = contentFolder.map({ ContentFolder(existing: $0) }), folder.size(of: folder.file(file)) != nil else { return }
+        guard let folder = contentFolder.map({ ContentFolder(existing: $0) }), folder.size(of: folder.file(file)) != nil
+        else { return }
         guard writeOrReconnect({ try $0.downloaded(content, file: file) }) else { return }
         // The messages may have been deleted during the download.
         removeUnused([file])
@@ -113,13 +116,17 @@ extension SyncEngine {
         guard options.autodownloadMaximumContentSize > 0, let transfers else { return }
         let failed = content.failedDownloads
         let wanted = try? core.read { store in
-            try store.neverDownloaded(upTo: options.autodownloadMaximumContentSize, limit: Self.automaticDownloads) { part in
-                options.downloads(mimeType: part.mimeType, size: part.size, wasPurged: false) && part.content.map { !failed.contains($0) } ?? false
+            try store.neverDownloaded(upTo: options.autodownloadMaximumContentSize, limit: Self.automaticDownloads) {
+                part in
+                options.downloads(mimeType: part.mimeType, size: part.size, wasPurged: false)
+                    && part.content.map { !failed.contains($0) } ?? false
             }
         }
         let downloads = (wanted ?? [])
             .compactMap { part, sentAt in
-                part.content.map { (ContentDownload(id: $0, part), TransferQueue.Rank(isRequested: false, ordering: sentAt)) }
+                part.content.map {
+                    (ContentDownload(id: $0, part), TransferQueue.Rank(isRequested: false, ordering: sentAt))
+                }
             }
         guard !downloads.isEmpty else { return }
         startJob { _ in for (download, rank) in downloads { await transfers.beginDownload(download, rank: rank) } }
@@ -141,9 +148,15 @@ extension SyncEngine {
         guard record.body == nil else { throw Self.inlined }
         var isSent = true
         if let message = part.messageID { isSent = try await read { try $0.messageRecord(message)?.isSent } ?? true }
-        guard let content = record.content, isSent else { throw StrataError(.objectNotSent, "The message of the part was not sent yet.") }
-        guard let file = record.file else { throw StrataError(.contentAlreadyPurged, "The content is not on this device.") }
-        guard removeContent(content, file: file) else { throw StrataError(.devicePersistenceFailure, "The store could not be written.") }
+        guard let content = record.content, isSent else {
+            throw StrataError(.objectNotSent, "The message of the part was not sent yet.")
+        }
+        guard let file = record.file else {
+            throw StrataError(.contentAlreadyPurged, "The content is not on this device.")
+        }
+        guard removeContent(content, file: file) else {
+            throw StrataError(.devicePersistenceFailure, "The store could not be written.")
+        }
     }
 
     /// Removes content: first the reference in the store, then the file.
@@ -156,7 +169,8 @@ extension SyncEngine {
 
     /// Removes the given files that no part refers to and no upload needs.
     func removeUnused(_ names: Set<String>) {
-        guard let contentFolder, !names.isEmpty, let unused = try? core.read({ try $0.unusedFiles(among: names) }) else { return }
+        guard let contentFolder, !names.isEmpty, let unused = try? core.read({ try $0.unusedFiles(among: names) })
+        else { return }
         let needed = core.queue.files
         ContentFolder(existing: contentFolder).removeFiles(unused.filter { !needed.contains($0) })
     }
@@ -165,17 +179,23 @@ extension SyncEngine {
     func bytes(of part: MessagePart) async throws -> Data {
         let record = try await record(of: part)
         if let body = record.body { return body }
-        guard let contentFolder, let file = record.file else { throw StrataError(.contentAlreadyPurged, "The content is not on this device.") }
+        guard let contentFolder, let file = record.file else {
+            throw StrataError(.contentAlreadyPurged, "The content is not on this device.")
+        }
         if let content = record.content { try write { try $0.used(content) } }
         let url = ContentFolder(existing: contentFolder).file(file)
         return try await ContentFolder.runBlocking {
-            do { return try Data(contentsOf: url) } catch { throw StrataError.file("the content of a part cannot be read", underlying: error) }
+            do { return try Data(contentsOf: url) } catch {
+                throw StrataError.file("the content of a part cannot be read", underlying: error)
+            }
         }
     }
 
     var diskUtilization: Int { contentFolder.map { ContentFolder(existing: $0).utilization } ?? 0 }
 
-    private static var inlined: StrataError { StrataError(.contentInlined, "The bytes of the part came with its message.") }
+    private static var inlined: StrataError {
+        StrataError(.contentInlined, "The bytes of the part came with its message.")
+    }
 
     private func record(of part: MessagePart) async throws -> PartRecord {
         guard let record = try await read({ try $0.partRecord(part.id, of: part.messageID) }) else {
@@ -187,6 +207,8 @@ extension SyncEngine {
 
 extension ContentDownload {
     fileprivate init(id: ContentID, _ part: PartRecord) {
-        self.init(id: id, mimeType: part.mimeType, size: part.size, url: part.downloadURL, expires: part.downloadExpires?.date)
+        self.init(
+            id: id, mimeType: part.mimeType, size: part.size, url: part.downloadURL, expires: part.downloadExpires?.date
+        )
     }
 }

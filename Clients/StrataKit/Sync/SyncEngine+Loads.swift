@@ -8,8 +8,10 @@ extension SyncEngine {
         for action in actions {
             switch action {
             case .askToGoLive: sendRequest("Counter.read", id: "baseline")
-            case .askForReplay(let time): sendRequest("Event.replay", id: "replay", data: ["from_timestamp": .string(time)])
-            case .beginListing(let epoch, let timestamp): _ = writeOrReconnect { try $0.beginListing(epoch: epoch, timestamp: timestamp) }
+            case .askForReplay(let time):
+                sendRequest("Event.replay", id: "replay", data: ["from_timestamp": .string(time)])
+            case .beginListing(let epoch, let timestamp):
+                _ = writeOrReconnect { try $0.beginListing(epoch: epoch, timestamp: timestamp) }
             case .keepTime(let time): _ = writeOrReconnect { $0.cursor.timestamp = time }
             case .finish(let ids): _ = writeOrReconnect { try $0.finishOperations(ids) }
             case .load(let load): beginLoad(load)
@@ -19,7 +21,10 @@ extension SyncEngine {
             case .publish(let event): publish(event)
             case .reconnect:
                 guard let socket else { return }
-                socketLost(socket.number, failure: ConnectionFailure(.reconnect(.later(nil)), .network("the server refused the first request")))
+                socketLost(
+                    socket.number,
+                    failure: ConnectionFailure(
+                        .reconnect(.later(nil)), .network("the server refused the first request")))
             }
         }
     }
@@ -37,14 +42,18 @@ extension SyncEngine {
         guard machine.isLive else { return }
         let (server, token) = (dependencies.server, token)
         startJob { engine in
-            guard let answer = try? await server.call("GET", "/messages/\(id)", token: token), answer.isSuccess else { return }
+            guard let answer = try? await server.call("GET", "/messages/\(id)", token: token), answer.isSuccess else {
+                return
+            }
             await engine.storeMessage(answer.json)
         }
     }
 
     private func storeMessage(_ json: JSONValue) {
         _ = writeOrReconnect { store in
-            guard let shown = WireObjects.message(json, now: store.now), try store.conversation(shown.record.conversation) != nil else { return }
+            guard let shown = WireObjects.message(json, now: store.now),
+                try store.conversation(shown.record.conversation) != nil
+            else { return }
             try store.merge(shown)
         }
         proceed()
@@ -56,7 +65,9 @@ extension SyncEngine {
             page = try self.page(of: load)
         } catch {
             return performSyncActions(
-                machine.loadFailed(load, failure: .transient(.network("The store failed."), retryAfter: nil), at: .now, random: random))
+                machine.loadFailed(
+                    load, failure: .transient(.network("The store failed."), retryAfter: nil), at: .now, random: random)
+            )
         }
         guard let page else {
             // The load is no longer needed.
@@ -89,7 +100,8 @@ extension SyncEngine {
                 case .unreadOnly: "unread"
                 case .partialHistory(let count): "\(min(max(count, 1), Limits.pageSize))"
                 }
-            return LoadPage(path: next ?? "/conversations?sort_by=created_at&page_size=\(Limits.pageSize)&messages=\(messages)")
+            return LoadPage(
+                path: next ?? "/conversations?sort_by=created_at&page_size=\(Limits.pageSize)&messages=\(messages)")
         case .identities(let next): return LoadPage(path: next ?? "/identities?page_size=500")
         case .announcements(let next): return LoadPage(path: next ?? "/announcements?page_size=\(Limits.pageSize)")
         case .blocks(let next): return LoadPage(path: next ?? "/blocks?page_size=500")
@@ -102,7 +114,9 @@ extension SyncEngine {
         // The load may have been repeated on a later connection. The answer to the earlier request is older than the
         // packets of the replay.
         guard number == socket?.number, let packets = machine.packets(since: load) else { return }
-        guard answer.isSuccess else { return loadFailed(load, failure: RequestFailure(answer), askedOn: number, token: token) }
+        guard answer.isSuccess else {
+            return loadFailed(load, failure: RequestFailure(answer), askedOn: number, token: token)
+        }
         let next = answer.nextPage(below: dependencies.server.baseURL)
         var following: LoadPage?
         let isWritten = writeOrReconnect { store in
@@ -129,11 +143,14 @@ extension SyncEngine {
 extension RESTResponse {
     /// Returns the path and query of the next page, relative to the base URL; nil if this is the last page.
     func nextPage(below base: String) -> String? {
-        guard let link = header("Link"), link.hasSuffix("rel=\"next\""), let end = link.firstIndex(of: ">"), link.hasPrefix("<"),
+        guard let link = header("Link"), link.hasSuffix("rel=\"next\""), let end = link.firstIndex(of: ">"),
+            link.hasPrefix("<"),
             let url = URLComponents(string: String(link[link.index(after: link.startIndex)..<end]))
         else { return nil }
         let prefix = URLComponents(string: base)?.percentEncodedPath ?? ""
-        let path = url.percentEncodedPath.hasPrefix(prefix) ? String(url.percentEncodedPath.dropFirst(prefix.count)) : url.percentEncodedPath
+        let path =
+            url.percentEncodedPath.hasPrefix(prefix)
+            ? String(url.percentEncodedPath.dropFirst(prefix.count)) : url.percentEncodedPath
         return path + (url.percentEncodedQuery.map { "?" + $0 } ?? "")
     }
 }

@@ -24,7 +24,8 @@ extension SyncEngine {
 
     private func sendPresence() {
         let status = JSONValue.string(connection.presence.rawValue)
-        sendRequest("Presence.update", id: "status", data: [["operation": "set", "property": "status", "value": status]])
+        sendRequest(
+            "Presence.update", id: "status", data: [["operation": "set", "property": "status", "value": status]])
     }
 
     /// Requests the presence of users who are newly known or followed. The server sends only later changes without a
@@ -36,7 +37,8 @@ extension SyncEngine {
                 guard case .identity(let identity) = change.object, let user = identity.userID else { return nil }
                 switch change.kind {
                 case .create: return .string(user.layerID)
-                case .update(let property): return property.name == "followed" && identity.isFollowed ? .string(user.layerID) : nil
+                case .update(let property):
+                    return property.name == "followed" && identity.isFollowed ? .string(user.layerID) : nil
                 case .delete: return nil
                 }
             }[...]
@@ -50,7 +52,8 @@ extension SyncEngine {
 extension StoreTransaction {
     /// Sets the user's own presence to offline, because the connection was lost.
     func presenceEnded() throws {
-        guard var own = try identity(me), let status = own.presenceStatus, status != PresenceStatus.offline.rawValue else { return }
+        guard var own = try identity(me), let status = own.presenceStatus, status != PresenceStatus.offline.rawValue
+        else { return }
         own.presenceStatus = PresenceStatus.offline.rawValue
         try setIdentity(me, to: own)
     }

@@ -24,7 +24,10 @@ extension SyncEngine {
         switch load {
         case .conversations:
             let ids = (answer.json.array ?? []).compactMap { ConversationID(parsing: $0["id"].string ?? "") }
-            progress.measure { $0.pageReceived(ids, total: answer.header("Layer-Count").flatMap { Int64($0) }.flatMap { WireObjects.count($0) }) }
+            progress.measure {
+                $0.pageReceived(
+                    ids, total: answer.header("Layer-Count").flatMap { Int64($0) }.flatMap { WireObjects.count($0) })
+            }
         case .conversation(let id): progress.measure { $0.pageReceived([id], total: nil) }
         case .identities, .announcements, .blocks, .history: break
         }
@@ -63,7 +66,13 @@ extension SyncEngine {
     /// Updates the progress of a fetch, or ends it if the fetch is complete.
     private func measureHistory(of id: ConversationID) {
         guard let progress = progress.history(of: id) else { return }
-        guard let state = try? core.write(at: 0, { (isWanted: try $0.wantsHistory(of: id), missing: try $0.missingMessages(of: id)) }).value else {
+        guard
+            let state =
+                try? core.write(
+                    at: 0, { (isWanted: try $0.wantsHistory(of: id), missing: try $0.missingMessages(of: id)) }
+                )
+                .value
+        else {
             return
         }
         guard state.isWanted else {

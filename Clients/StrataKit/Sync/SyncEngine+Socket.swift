@@ -54,7 +54,8 @@ extension SyncEngine {
             switch action {
             case .open(let number): openSocket(number)
             case .close(let number): if socket?.number == number { dropSocket() }
-            case .sendHeartbeat(let number): if socket?.number == number { sendRequest("Counter.read", id: "heartbeat") }
+            case .sendHeartbeat(let number):
+                if socket?.number == number { sendRequest("Counter.read", id: "heartbeat") }
             case .publish(let event): dependencies.publish(.connection(event))
             case .askForSignIn(let nonce): sessionEnded(nonce: nonce, of: connection.socketToken)
             }
@@ -168,14 +169,19 @@ extension SyncEngine {
         switch packet.requestID ?? "" {
         case "baseline":
             return try performSyncActions(
-                machine.baselineAnswered(isSuccess: answer.isSuccess, timestamp: packet.timestamp, cursor: store.cursor, at: .now), in: store)
+                machine.baselineAnswered(
+                    isSuccess: answer.isSuccess, timestamp: packet.timestamp, cursor: store.cursor, at: .now), in: store
+            )
         case "replay":
             let actions = machine.replayAnswered(
-                isSuccess: answer.isSuccess, isComplete: answer.data["complete"].bool ?? true, epoch: answer.data["epoch"].string,
+                isSuccess: answer.isSuccess, isComplete: answer.data["complete"].bool ?? true,
+                epoch: answer.data["epoch"].string,
                 timestamp: packet.timestamp, cursor: store.cursor, at: .now, random: random)
             return try performSyncActions(actions, in: store)
         case "presence":
-            for change in answer.data["changes"].array ?? [] { try store.applyPacket(["type": "change", "body": change]) }
+            for change in answer.data["changes"].array ?? [] {
+                try store.applyPacket(["type": "change", "body": change])
+            }
             return []
         case let id:
             if let operation = Self.operation(id) { try applyAnswer(ServerAnswer(answer), to: operation, in: store) }
@@ -185,7 +191,9 @@ extension SyncEngine {
 
     /// Performs the actions that belong to the transaction.
     /// - Returns: the remaining actions.
-    private func performSyncActions(_ actions: [SyncMachine.Action], in store: StoreTransaction) throws -> [SyncMachine.Action] {
+    private func performSyncActions(
+        _ actions: [SyncMachine.Action], in store: StoreTransaction
+    ) throws -> [SyncMachine.Action] {
         var rest: [SyncMachine.Action] = []
         let since = store.cursor.timestamp
         for action in actions {
@@ -193,7 +201,8 @@ extension SyncEngine {
             case .beginListing(let epoch, let timestamp): try store.beginListing(epoch: epoch, timestamp: timestamp)
             case .keepTime(let time): store.cursor.timestamp = time
             case .finish(let ids): try store.finishOperations(ids)
-            case .askToGoLive, .askForReplay, .load, .restartList, .forget, .abandonHistory, .publish, .reconnect: rest.append(action)
+            case .askToGoLive, .askForReplay, .load, .restartList, .forget, .abandonHistory, .publish, .reconnect:
+                rest.append(action)
             }
         }
         if machine.isLive { announcePresence(since: since) }
@@ -204,12 +213,18 @@ extension SyncEngine {
         guard !store.queue.isEmpty else { return }
         let open = last.flatMap { packet -> (ConversationID, Int64)? in
             let body = packet.body
-            let id = body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"].string ?? ""
-            guard let conversation = ConversationID(parsing: id), let position = WireObjects.position(body["position"]) else { return nil }
+            let id =
+                body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"]
+                .string ?? ""
+            guard let conversation = ConversationID(parsing: id), let position = WireObjects.position(body["position"])
+            else { return nil }
             return (conversation, position)
         }
-        try store.finishOperations(in: Set(store.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: open)
-        if open != nil, store.queue.operations.values.contains(where: \.isAnswered) { requests.finishOperations(at: .now + .milliseconds(100)) }
+        try store.finishOperations(
+            in: Set(store.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: open)
+        if open != nil, store.queue.operations.values.contains(where: \.isAnswered) {
+            requests.finishOperations(at: .now + .milliseconds(100))
+        }
     }
 
     // MARK: Typing

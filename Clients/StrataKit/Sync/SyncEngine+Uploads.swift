@@ -21,7 +21,9 @@ extension SyncEngine {
     private func upload(_ operation: QueuedOperation, by transfers: ContentTransfers) async throws {
         let parts = operation.change.parts.filter { $0.body == nil && $0.content == nil }
         content.uploadBegan(parts, of: operation.id)
-        _ = writeOrReconnect { store in for part in parts { try store.setUploading(true, part: part.id, for: operation.id) } }
+        _ = writeOrReconnect { store in
+            for part in parts { try store.setUploading(true, part: part.id, for: operation.id) }
+        }
         defer { content.uploadEnded(parts) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for part in parts { group.addTask { try await self.upload(part, of: operation, by: transfers) } }
@@ -36,7 +38,8 @@ extension SyncEngine {
         }
     }
 
-    private func upload(_ part: PartRecord, of operation: QueuedOperation, by transfers: ContentTransfers) async throws {
+    private func upload(_ part: PartRecord, of operation: QueuedOperation, by transfers: ContentTransfers) async throws
+    {
         guard let file = part.file else { throw StrataError(.invalidMessage, "A part has no content.") }
         let name = operation.upload(of: part.id).name
         // Publish the end of the transfer before its consequences.
@@ -69,7 +72,9 @@ extension SyncEngine {
     /// Repeats uploads that are old enough for the server to have removed the content.
     func renewUploads() {
         let limit = Date.now.microseconds - Self.uploadLifetime
-        let stale = core.queue.operations.values.filter { $0.hasUpload(before: limit) && !requests.unanswered.contains($0.id) }
+        let stale = core.queue.operations.values.filter {
+            $0.hasUpload(before: limit) && !requests.unanswered.contains($0.id)
+        }
         for operation in stale { _ = writeOrReconnect { try $0.forgetUploads(of: operation.id) { $0 < limit } } }
     }
 }
@@ -77,7 +82,8 @@ extension SyncEngine {
 extension QueuedOperation {
     /// Returns true if content was uploaded before this time, and may be uploaded again.
     func hasUpload(before limit: Int64) -> Bool {
-        guard let uploads, isUnanswered, uploads.values.contains(where: { $0.finishedAt.map { $0 < limit } ?? false }) else { return false }
+        guard let uploads, isUnanswered, uploads.values.contains(where: { $0.finishedAt.map { $0 < limit } ?? false })
+        else { return false }
         // A change that the server may have processed must be repeated unchanged. Exception: for a message, the same
         // message id is sufficient.
         if case .sendMessage = change { return true }

@@ -57,13 +57,17 @@ actor SyncEngine {
     var socket: (number: Int, socket: ProtocolSocket)? { connection.socket }
     var transfers: ContentTransfers? { content.running }
 
-    init(database: any DatabaseWriter, me: UserID, token: String?, contentFolder: URL?, dependencies: Dependencies) throws {
-        access = StoreAccess(database: database, me: me, contentFolder: contentFolder, owner: SnapshotOwner(dependencies.link))
+    init(
+        database: any DatabaseWriter, me: UserID, token: String?, contentFolder: URL?, dependencies: Dependencies
+    ) throws {
+        access = StoreAccess(
+            database: database, me: me, contentFolder: contentFolder, owner: SnapshotOwner(dependencies.link))
         connection = EngineConnection(token: token)
         self.dependencies = dependencies
         executor = QueueExecutor(label: "strata.store")
         let core = try StoreCore(
-            database, me: me, policy: dependencies.options.syncPolicy, contentFolder: contentFolder, owner: access.owner)
+            database, me: me, policy: dependencies.options.syncPolicy, contentFolder: contentFolder, owner: access.owner
+        )
         // The previous process may have ended while it was connected.
         _ = try core.write(at: Date.now.microseconds) { try $0.presenceEnded() }
         let needed = core.queue.files
@@ -132,12 +136,16 @@ actor SyncEngine {
     /// - Throws: ``StrataError``, in which case nothing has changed.
     @discardableResult
     func write<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
-        guard dependencies.link.isOpen else { throw StrataError(.notAuthenticated, "The session is not the current one any more.") }
+        guard dependencies.link.isOpen else {
+            throw StrataError(.notAuthenticated, "The session is not the current one any more.")
+        }
         do {
             let outcome = try core.write(at: Date.now.microseconds, body)
             if !outcome.changes.isEmpty { dependencies.publishChanges(outcome.changes) }
             for failure in outcome.findings.failures { dependencies.publish(.operationFailed(failure)) }
-            for (old, new) in outcome.findings.merged { dependencies.publish(.conversationMerged(from: old, into: new)) }
+            for (old, new) in outcome.findings.merged {
+                dependencies.publish(.conversationMerged(from: old, into: new))
+            }
             measure(outcome.findings)
             performSyncActions(machine.stored(outcome.findings, cursor: core.cursor, at: .now))
             updateTyping(of: outcome.changes)
@@ -145,7 +153,8 @@ actor SyncEngine {
             requestPresence(of: outcome.changes)
             return outcome.value
         } catch let error as DatabaseError {
-            throw StrataError(.devicePersistenceFailure, "The store could not be written: \(error.resultCode)", underlying: [error])
+            throw StrataError(
+                .devicePersistenceFailure, "The store could not be written: \(error.resultCode)", underlying: [error])
         }
     }
 
@@ -164,11 +173,14 @@ actor SyncEngine {
             return true
         } catch {
             dependencies.logger.error("store failed", metadata: ["error.message": "\(error)"])
-            dependencies.publish(.storeFailed(error as? StrataError ?? StrataError(.devicePersistenceFailure, "\(error)", underlying: [error])))
+            dependencies.publish(
+                .storeFailed(
+                    error as? StrataError ?? StrataError(.devicePersistenceFailure, "\(error)", underlying: [error])))
             if let socket {
                 socketLost(
                     socket.number,
-                    failure: ConnectionFailure(.reconnect(.later(.seconds(5))), StrataError(.devicePersistenceFailure, "The store failed.")))
+                    failure: ConnectionFailure(
+                        .reconnect(.later(.seconds(5))), StrataError(.devicePersistenceFailure, "The store failed.")))
             }
             return false
         }
@@ -200,7 +212,8 @@ actor SyncEngine {
             case (.message(let message), .create):
                 guard let sender = message.sender.userID, sender != me else { continue }
                 startJob { await $0.typing.messageArrived(from: sender, in: message.conversationID) }
-            case (.conversation(let conversation), .delete): startJob { await $0.typing.conversationGone(conversation.id) }
+            case (.conversation(let conversation), .delete):
+                startJob { await $0.typing.conversationGone(conversation.id) }
             case (.conversation, .update(let property)) where property.name == "identifier":
                 guard case .conversation(let before)? = property.before else { continue }
                 startJob { await $0.typing.conversationGone(before) }
@@ -215,7 +228,9 @@ actor SyncEngine {
     }
 
     /// Reads one consistent state of the store. Never waits for a write.
-    nonisolated func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
+    nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreReader) throws -> Value
+    ) async throws -> Value {
         try await access.read(body)
     }
 
@@ -247,7 +262,8 @@ actor SyncEngine {
 
     private func sendPending() {
         renewUploads()
-        let steps = requests.nextSteps(for: core.queue, hasSocket: machine.isLive && socket != nil && token != nil, now: .now)
+        let steps = requests.nextSteps(
+            for: core.queue, hasSocket: machine.isLive && socket != nil && token != nil, now: .now)
         guard !steps.isEmpty else { return }
         let ids = steps.compactMap { step in if case .send(let id, _) = step { id } else { nil } }
         guard writeOrReconnect({ $0.markAttempted(ids) }) else {
@@ -284,7 +300,8 @@ actor SyncEngine {
                     let answer = try await server.call(method, path, body: body, token: token, headers: headers)
                     await engine.answered(id, with: ServerAnswer(answer), to: token)
                 } catch {
-                    await engine.answered(id, with: .retry(RequestFailure(error).error, counts: false, after: .seconds(1)))
+                    await engine.answered(
+                        id, with: .retry(RequestFailure(error).error, counts: false, after: .seconds(1)))
                 }
             }
         case nil: answered(id, with: .refused(StrataError(.unknown, "There is nothing to be sent.")))
@@ -316,7 +333,9 @@ actor SyncEngine {
         switch answer {
         case .success(let object, let positions):
             try store.operationSucceeded(id, positions: positions, object: object)
-            if let conversation = store.queue[id]?.conversation { try store.finishOperations(in: [conversation], open: nil) }
+            if let conversation = store.queue[id]?.conversation {
+                try store.finishOperations(in: [conversation], open: nil)
+            }
             if operation.conversation == nil { try store.finishOperations(in: [], open: nil) }
         case .refused(let error):
             // The conversation was merged into another one, so the request is repeated there.
@@ -324,7 +343,11 @@ actor SyncEngine {
         case .contentGone(let error):
             guard operation.conversation == target else { return }
             let mayRepeat = operation.uploads?.values.allSatisfy { $0.times < Self.uploadTries } ?? false
-            if mayRepeat { try store.forgetUploads(of: id) { _ in true } } else { try store.operationRefused(id, error: error) }
+            if mayRepeat {
+                try store.forgetUploads(of: id) { _ in true }
+            } else {
+                try store.operationRefused(id, error: error)
+            }
         case .retry(let error, let counts, let after):
             guard counts else {
                 // The connection may still be open. Without a delay, the request would be repeated in a loop.

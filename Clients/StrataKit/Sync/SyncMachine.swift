@@ -95,7 +95,8 @@ struct SyncMachine: Sendable {
     /// Records packets that change objects. They are reapplied to the answers of loads in progress.
     mutating func remember(_ packets: [JSONValue]) { loads.remember(packets) }
 
-    mutating func baselineAnswered(isSuccess: Bool, timestamp: String?, cursor: SyncCursor, at now: Instant) -> [Action] {
+    mutating func baselineAnswered(isSuccess: Bool, timestamp: String?, cursor: SyncCursor, at now: Instant) -> [Action]
+    {
         guard phase == .awaitingBaseline else { return [] }
         guard isSuccess else { return [.reconnect] }
         phase = .live
@@ -106,7 +107,8 @@ struct SyncMachine: Sendable {
     /// - Parameters:
     ///   - random: a random number in 0..<1, for the delay before a retry.
     mutating func replayAnswered(
-        isSuccess: Bool, isComplete: Bool, epoch: String?, timestamp: String?, cursor: SyncCursor, at now: Instant, random: Double
+        isSuccess: Bool, isComplete: Bool, epoch: String?, timestamp: String?, cursor: SyncCursor, at now: Instant,
+        random: Double
     ) -> [Action] {
         guard case .awaitingReplay(let from, let answered) = phase else { return [] }
         guard isSuccess else {
@@ -189,7 +191,8 @@ struct SyncMachine: Sendable {
             case .conversation(let id):
                 // The conversation may have been created during the load.
                 let hasCome = packets.contains { packet in
-                    packet["body"]["operation"].string == "create" && ConversationID(parsing: packet["body"]["object"]["id"].string ?? "") == id
+                    packet["body"]["operation"].string == "create"
+                        && ConversationID(parsing: packet["body"]["object"]["id"].string ?? "") == id
                 }
                 return hasCome ? [] : [.forget(id)]
             case .history(let id):

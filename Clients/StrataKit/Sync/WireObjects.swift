@@ -23,7 +23,8 @@ enum WireObjects {
     }
 
     static func conversation(_ json: JSONValue, now: Int64) -> ReceivedConversation? {
-        guard let id = ConversationID(parsing: json["id"].string ?? ""), let position = position(json["position"]) else { return nil }
+        guard let id = ConversationID(parsing: json["id"].string ?? ""), let position = position(json["position"])
+        else { return nil }
         let identities = (json["participants"].array ?? []).compactMap(basicIdentity)
         let record = ConversationRecord(
             id: id, createdAt: time(json["created_at"]) ?? now, participants: Set(identities.map(\.userID)).sorted(),
@@ -32,7 +33,8 @@ enum WireObjects {
             unreadCount: count(json["unread_message_count"]) ?? 0,
             totalCount: count(json["total_message_count"]) ?? 0)
         return ReceivedConversation(
-            record: record, position: position, epoch: json["epoch"].string, lastMessage: message(json["last_message"], now: now),
+            record: record, position: position, epoch: json["epoch"].string,
+            lastMessage: message(json["last_message"], now: now),
             identities: identities)
     }
 
@@ -43,19 +45,23 @@ enum WireObjects {
         let sender = basicIdentity(json["sender"])
         let record = MessageRecord(
             id: id, conversation: conversation, position: position, ordering: position, sender: sender?.userID,
-            senderName: sender == nil ? json["sender"]["display_name"].string : nil, sentAt: time(json["sent_at"]) ?? now, receivedAt: now,
+            senderName: sender == nil ? json["sender"]["display_name"].string : nil,
+            sentAt: time(json["sent_at"]) ?? now, receivedAt: now,
             updatedAt: time(json["updated_at"]), isUnread: json["is_unread"].bool ?? false, isSent: true, failure: nil,
             statuses: statuses(json["recipient_status"]), parts: (json["parts"].array ?? []).compactMap(part))
         return ReceivedMessage(record: record, sender: sender)
     }
 
     static func announcement(_ json: JSONValue, now: Int64) -> AnnouncementRecord? {
-        guard let id = AnnouncementID(parsing: json["id"].string ?? ""), let position = messagePosition(json["position"]) else {
+        guard let id = AnnouncementID(parsing: json["id"].string ?? ""),
+            let position = messagePosition(json["position"])
+        else {
             return nil
         }
         let sender = basicIdentity(json["sender"])
         return AnnouncementRecord(
-            id: id, position: position, sender: sender?.userID, senderName: sender == nil ? json["sender"]["display_name"].string : nil,
+            id: id, position: position, sender: sender?.userID,
+            senderName: sender == nil ? json["sender"]["display_name"].string : nil,
             sentAt: time(json["sent_at"]) ?? now, receivedAt: now, isUnread: json["is_unread"].bool ?? false,
             parts: (json["parts"].array ?? []).compactMap(part))
     }
@@ -73,7 +79,9 @@ enum WireObjects {
         part.downloadURL = content["download_url"].string
         part.downloadExpires = time(content["expiration"])
         if let text = body.string {
-            part.body = encoding.string == "base64" ? Data(base64Encoded: text, options: .ignoreUnknownCharacters) ?? Data() : Data(text.utf8)
+            part.body =
+                encoding.string == "base64"
+                ? Data(base64Encoded: text, options: .ignoreUnknownCharacters) ?? Data() : Data(text.utf8)
         } else {
             part.body = part.content == nil ? Data() : nil
         }
@@ -127,11 +135,15 @@ enum WireObjects {
     static func position(_ json: JSONValue) -> Int64? { json.integer.flatMap { position($0) } }
 
     /// Returns a position in a log; see ``position(_:)-(JSONValue)``.
-    static func position(_ number: Int64) -> Int64? { 0..<MessageRecord.unsent / Position.wireStep ~= number ? number : nil }
+    static func position(_ number: Int64) -> Int64? {
+        0..<MessageRecord.unsent / Position.wireStep ~= number ? number : nil
+    }
 
     /// Returns the position of a message, which is `Position.wireStep` times the position of its change. nil as for
     /// ``position(_:)-(JSONValue)``.
-    static func messagePosition(_ json: JSONValue) -> Int64? { json.integer.flatMap { 0..<MessageRecord.unsent ~= $0 ? $0 : nil } }
+    static func messagePosition(_ json: JSONValue) -> Int64? {
+        json.integer.flatMap { 0..<MessageRecord.unsent ~= $0 ? $0 : nil }
+    }
 
     static func count(_ json: JSONValue) -> Int? { json.integer.flatMap { count($0) } }
 
@@ -155,7 +167,8 @@ enum WireObjects {
     /// Returns true if a key path is within the server's limits. Trees are traversed recursively, so a deeper path
     /// could overflow the stack.
     static func isStorable(_ path: String) -> Bool {
-        path.utf8.count <= Limits.metadataPathBytes && path.utf8.count { $0 == UInt8(ascii: ".") } < Limits.metadataDepth
+        path.utf8.count <= Limits.metadataPathBytes
+            && path.utf8.count { $0 == UInt8(ascii: ".") } < Limits.metadataDepth
     }
 
     private static func collect(_ json: JSONValue, at path: String, into found: inout [String: String]) {
@@ -163,7 +176,9 @@ enum WireObjects {
         if let text = json.string {
             found[path] = text
         } else {
-            for (key, value) in json.object ?? [:] { collect(value, at: path.isEmpty ? key : "\(path).\(key)", into: &found) }
+            for (key, value) in json.object ?? [:] {
+                collect(value, at: path.isEmpty ? key : "\(path).\(key)", into: &found)
+            }
         }
     }
 }

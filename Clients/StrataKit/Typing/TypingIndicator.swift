@@ -33,7 +33,10 @@ extension TypingIndicator {
     static func packet(_ action: TypingAction, in conversation: ConversationID) -> JSONValue {
         [
             "type": "signal",
-            "body": ["type": "typing_indicator", "object": ["id": .string(conversation.layerID)], "data": ["action": .string(action.rawValue)]],
+            "body": [
+                "type": "typing_indicator", "object": ["id": .string(conversation.layerID)],
+                "data": ["action": .string(action.rawValue)],
+            ],
         ]
     }
 

@@ -63,7 +63,9 @@ struct TypingReceiver: Sendable {
     mutating func timerDue(at now: Instant) -> [TypingIndicator] { finishAll { _, typist in typist.deadline <= now } }
 
     private mutating func finishTyping(of userID: UserID, in conversationID: ConversationID) -> TypingIndicator? {
-        guard let typist = typists.removeValue(forKey: Key(conversationID: conversationID, userID: userID)) else { return nil }
+        guard let typist = typists.removeValue(forKey: Key(conversationID: conversationID, userID: userID)) else {
+            return nil
+        }
         return TypingIndicator(conversationID: conversationID, sender: typist.sender, action: .finish)
     }
 

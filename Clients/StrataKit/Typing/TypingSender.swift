@@ -88,7 +88,9 @@ struct TypingSender: Sendable {
     private mutating func advance(_ conversationID: ConversationID, at now: Instant) {
         while let current = typing[conversationID], current.deadline <= now {
             typing[conversationID] =
-                current.action == .begin ? Typing(action: .pause, deadline: current.deadline + periods.finish, lastSignal: current.lastSignal) : nil
+                current.action == .begin
+                ? Typing(action: .pause, deadline: current.deadline + periods.finish, lastSignal: current.lastSignal)
+                : nil
         }
     }
 

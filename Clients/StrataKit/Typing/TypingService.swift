@@ -24,7 +24,8 @@ actor TypingService {
     ///   - user: the signed-in user, whose own signals are not published.
     ///   - publish: called in the order of events; must not block.
     init(
-        user: UserID?, periods: TypingPeriods = TypingPeriods(), clock: any MonotonicClock = ContinuousClock(), send: @escaping Send,
+        user: UserID?, periods: TypingPeriods = TypingPeriods(), clock: any MonotonicClock = ContinuousClock(),
+        send: @escaping Send,
         publish: @escaping @Sendable (TypingIndicator) -> Void
     ) {
         self.clock = clock
@@ -64,10 +65,14 @@ actor TypingService {
         tell(receiver.indicatorReceived(indicator, isKnown: isKnown, at: clock.now))
     }
 
-    func messageArrived(from userID: UserID, in conversationID: ConversationID) { tell(receiver.messageArrived(from: userID, in: conversationID)) }
+    func messageArrived(from userID: UserID, in conversationID: ConversationID) {
+        tell(receiver.messageArrived(from: userID, in: conversationID))
+    }
 
     /// Handles a user who is no longer a participant.
-    func participantLeft(_ userID: UserID, from conversationID: ConversationID) { tell(receiver.participantLeft(userID, from: conversationID)) }
+    func participantLeft(_ userID: UserID, from conversationID: ConversationID) {
+        tell(receiver.participantLeft(userID, from: conversationID))
+    }
 
     /// Handles a conversation that was deleted, or that this user has left.
     func conversationGone(_ conversationID: ConversationID) {

@@ -88,8 +88,10 @@ struct SessionFindColumns: ColumnSet {
 
     func session(in row: Row) throws(PostgresError) -> Sessions.Session {
         Sessions.Session(
-            app: AppID(rawValue: try row[app]), identity: try identity.identity(in: row), expiresAt: StrataModel.Timestamp(try row[expiresAt]),
-            createdAt: StrataModel.Timestamp(try row[createdAt]), replayableSince: StrataModel.Timestamp(try row[replayableSince]))
+            app: AppID(rawValue: try row[app]), identity: try identity.identity(in: row),
+            expiresAt: StrataModel.Timestamp(try row[expiresAt]),
+            createdAt: StrataModel.Timestamp(try row[createdAt]),
+            replayableSince: StrataModel.Timestamp(try row[replayableSince]))
     }
 }
 

@@ -59,13 +59,17 @@ struct AccountHandler: CallHandler {
         return ProtoEmpty()
     }
 
-    private func checkSessions(_ request: ProtoCheckSessionsRequest, in context: RPCContext) async throws -> ProtoCheckSessionsResponse {
+    private func checkSessions(
+        _ request: ProtoCheckSessionsRequest, in context: RPCContext
+    ) async throws -> ProtoCheckSessionsResponse {
         guard request.tokenDigests.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let ended = try await sessions.ended(request.tokenDigests.map { [UInt8]($0) }, deadline: context.deadline)
         return .with { $0.ended = ended.map { Data($0) } }
     }
 
-    private func identities(_ request: ProtoIdentitiesRequest, in context: RPCContext) async throws -> ProtoIdentitiesResponse {
+    private func identities(
+        _ request: ProtoIdentitiesRequest, in context: RPCContext
+    ) async throws -> ProtoIdentitiesResponse {
         guard request.userIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let app = try AppID(contract: request.appID)
         let users = try request.userIds.map { text in
@@ -76,14 +80,20 @@ struct AccountHandler: CallHandler {
         return .with { $0.identities = users.compactMap { found[$0] }.map { ProtoIdentity($0) } }
     }
 
-    private func findServerToken(_ request: ProtoFindServerTokenRequest, in context: RPCContext) async throws -> ProtoFindServerTokenResponse {
-        let id = try await serverTokens.find([UInt8](request.tokenDigest), of: try AppID(contract: request.appID), deadline: context.deadline)
+    private func findServerToken(
+        _ request: ProtoFindServerTokenRequest, in context: RPCContext
+    ) async throws -> ProtoFindServerTokenResponse {
+        let id = try await serverTokens.find(
+            [UInt8](request.tokenDigest), of: try AppID(contract: request.appID), deadline: context.deadline)
         return .with { $0.tokenID = Data(uuid: id) }
     }
 
-    private func findUser(_ request: ProtoFindUserRequest, in context: RPCContext) async throws -> ProtoFindUserResponse {
+    private func findUser(_ request: ProtoFindUserRequest, in context: RPCContext) async throws -> ProtoFindUserResponse
+    {
         let app = try AppID(contract: request.appID)
-        guard let user = UserID(request.userID), let found = try await directory.find(user, in: app, deadline: context.deadline) else {
+        guard let user = UserID(request.userID),
+            let found = try await directory.find(user, in: app, deadline: context.deadline)
+        else {
             throw Failure.notFound("user")
         }
         return .with {

@@ -31,7 +31,9 @@ struct EnsureIdentities: PostgresQuery {
 
     static let statement = Statement(
         "identities.ensure",
-        sql: "SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
+        sql:
+            "SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
 }
@@ -205,7 +207,8 @@ struct EndSession: PostgresQuery {
     typealias Columns = SessionEndColumns
 
     static let statement = Statement(
-        "session.end", sql: "DELETE FROM conversations.session WHERE digest = $1 RETURNING app_id, user_id", isIdempotent: true)
+        "session.end", sql: "DELETE FROM conversations.session WHERE digest = $1 RETURNING app_id, user_id",
+        isIdempotent: true)
 
     var parameters: [Value] { [.bytes(digest)] }
 }
@@ -218,7 +221,8 @@ struct SweepAccounts: PostgresQuery {
     typealias Columns = SweepColumns
 
     static let statement = Statement(
-        "accounts.sweep", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_accounts($1::int8) s", isIdempotent: true)
+        "accounts.sweep", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_accounts($1::int8) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
 }
@@ -230,7 +234,8 @@ struct SweepIdentities: PostgresQuery {
     typealias Columns = SweepColumns
 
     static let statement = Statement(
-        "identities.sweep", sql: "SELECT s.looked_at, s.removed FROM conversations.sweep_identities($1::int8) s", isIdempotent: true)
+        "identities.sweep", sql: "SELECT s.looked_at, s.removed FROM conversations.sweep_identities($1::int8) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
 }

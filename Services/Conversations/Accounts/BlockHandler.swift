@@ -25,22 +25,28 @@ struct BlockHandler: CallHandler {
 
     private func change(_ request: ProtoChangeBlocksRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
+            context)
         return ProtoChangePlace(try await support.idempotent(caller) { try await change(request, for: caller) })
     }
 
     private func change(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> LogPosition? {
-        if let mostNames = support.quotas.blocked.map({ 4 * $0 + 1000 }), request.operations.reduce(0, { $0 + $1.userIds.count }) > mostNames {
+        if let mostNames = support.quotas.blocked.map({ 4 * $0 + 1000 }),
+            request.operations.reduce(0, { $0 + $1.userIds.count }) > mostNames
+        {
             throw Failure.invalid("blocks", reason: "names more than \(mostNames) users in all operations together")
         }
         for name in request.operations.flatMap(\.userIds) where UserID(name) == nil {
             throw Failure.invalid("blocks", reason: "holds something that is not a user id")
         }
         if request.createsUser {
-            try await support.directory.ensure([caller.user], in: caller.app, deadline: caller.deadline) { () throws(Failure) in true }
+            try await support.directory.ensure([caller.user], in: caller.app, deadline: caller.deadline) {
+                () throws(Failure) in true
+            }
         }
         let query = ChangeBlocks(
-            app: caller.app, user: caller.user, operations: try OperationsJSON.blocks(request.operations), limit: support.quotas.blocked)
+            app: caller.app, user: caller.user, operations: try OperationsJSON.blocks(request.operations),
+            limit: support.quotas.blocked)
         guard let written = try await support.write(query, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.columns(of: ChangeBlocks.self))
         let outcome = try row[columns.outcome]
@@ -53,15 +59,19 @@ struct BlockHandler: CallHandler {
 
     // MARK: Read
 
-    private func list(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoListBlocksResponse {
+    private func list(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoListBlocksResponse
+    {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runExclusive(
             ListBlocks(
-                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
+                app: caller.app, user: caller.user,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
                 from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
         let (total, users) = try support.reading {
             let columns = try rows.columns(of: ListBlocks.self)
-            return (try support.row(rows)[columns.total], try rows.dropFirst().map { UserID(trusted: try $0[columns.user]) })
+            return (
+                try support.row(rows)[columns.total], try rows.dropFirst().map { UserID(trusted: try $0[columns.user]) }
+            )
         }
         let identities = try await support.directory.basic(users, in: caller.app, deadline: caller.deadline)
         return .with {
@@ -70,11 +80,15 @@ struct BlockHandler: CallHandler {
         }
     }
 
-    private func pairs(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoBlockPairsResponse {
+    private func pairs(
+        _ request: ProtoListBlocksRequest, in context: RPCContext
+    ) async throws -> ProtoBlockPairsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let pageSize = Int64(min(max(Int(request.pageSize), 1), BlocksAPI.pairsPageSize))
         let rows = try await database.runExclusive(
-            BlockPairs(app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : "", pageSize: pageSize), for: caller)
+            BlockPairs(
+                app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : "",
+                pageSize: pageSize), for: caller)
         return try support.reading {
             let columns = try rows.columns(of: BlockPairs.self)
             var response = ProtoBlockPairsResponse()
@@ -129,12 +143,14 @@ struct BlocksChangeColumns: ColumnSet {
     /// Returns the notices for the gateways of the users concerned.
     func notices(in row: Row, of user: UserID, in app: AppID) throws(PostgresError) -> [UserNotice] {
         let blocked = try row[blocked].map { UserID(trusted: $0) }
-        let own = UserChange.Content.blocksChanged(blocked: blocked, unblocked: try row[unblocked].map { UserID(trusted: $0) })
+        let own = UserChange.Content.blocksChanged(
+            blocked: blocked, unblocked: try row[unblocked].map { UserID(trusted: $0) })
         let blockedNow = Set(blocked)
         return zip(try row[toldUsers].map { UserID(trusted: $0) }, zip(try row[toldPositions], try row[toldTimes]))
             .map { told, place in
                 let change = UserChange(
-                    appID: app, user: told, position: Position(place.0), createdAt: StrataModel.Timestamp(microseconds: place.1),
+                    appID: app, user: told, position: Position(place.0),
+                    createdAt: StrataModel.Timestamp(microseconds: place.1),
                     content: told == user ? own : .blockedBy(user, isBlocked: blockedNow.contains(told)))
                 return UserNotice(appID: app, user: change.user, content: .change(change))
             }
@@ -151,7 +167,8 @@ struct ListBlocks: PostgresQuery {
 
     typealias Columns = BlocksListColumns
 
-    static let statement = Statement("block.list", sql: "SELECT * FROM conversations.list_blocks($1, $2, $3, $4)", isIdempotent: true)
+    static let statement = Statement(
+        "block.list", sql: "SELECT * FROM conversations.list_blocks($1, $2, $3, $4)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
 }
@@ -177,7 +194,8 @@ struct BlockPairs: PostgresQuery {
 
     typealias Columns = BlockPairsColumns
 
-    static let statement = Statement("block.pairs", sql: "SELECT * FROM conversations.block_pairs($1, $2, $3, $4)", isIdempotent: true)
+    static let statement = Statement(
+        "block.pairs", sql: "SELECT * FROM conversations.block_pairs($1, $2, $3, $4)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(from), .int8(pageSize)] }
 }

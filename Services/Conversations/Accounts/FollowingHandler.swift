@@ -24,11 +24,14 @@ struct FollowingHandler: CallHandler {
         router.register(ConversationsAPI.followed) { try await self.followed($0, in: $1) }
     }
 
-    private func listFollowed(_ request: ProtoListFollowedRequest, in context: RPCContext) async throws -> ProtoListFollowedResponse {
+    private func listFollowed(
+        _ request: ProtoListFollowedRequest, in context: RPCContext
+    ) async throws -> ProtoListFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runExclusive(
             ListFollowed(
-                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
+                app: caller.app, user: caller.user,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
                 from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
         let header = try support.row(rows)
         let columns = try rows.columns(of: ListFollowed.self)
@@ -43,12 +46,15 @@ struct FollowingHandler: CallHandler {
 
     private func follow(_ request: ProtoFollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
+            context)
         return ProtoChangePlace(try await support.idempotent(caller) { try await follow(request, for: caller) })
     }
 
     private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> LogPosition? {
-        guard request.followed.count <= Self.batchLimit else { throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users") }
+        guard request.followed.count <= Self.batchLimit else {
+            throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users")
+        }
         let users = try request.followed.map { text in
             guard let user = UserID(text) else { throw Failure.notFound("identity") }
             return user
@@ -56,7 +62,9 @@ struct FollowingHandler: CallHandler {
         let query = Follow(app: caller.app, user: caller.user, users: users, limit: support.quotas.followed)
         guard let written = try await support.write(query, for: caller) else { return nil }
         let columns = try written.columns(of: Follow.self)
-        guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
+        guard try written.rows[0][columns.entry.outcome] == "ok" else {
+            throw QuotaRefusal.followed.failure(support.quotas)
+        }
         if written.rows.count == 1 { return written.place ?? .empty }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
         var place = LogPosition.empty
@@ -75,7 +83,8 @@ struct FollowingHandler: CallHandler {
 
     private func unfollow(_ request: ProtoUnfollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
+            context)
         return ProtoChangePlace(try await support.idempotent(caller) { try await unfollow(request, for: caller) })
     }
 
@@ -85,17 +94,23 @@ struct FollowingHandler: CallHandler {
         let (row, columns) = (written.rows[0], try written.columns(of: Unfollow.self))
         guard try row[columns.outcome] == "ok" else { return written.place ?? .empty }
         let (position, createdAt) = try columns.place(in: row)
-        support.publisher.notify([notice(to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))])
+        support.publisher.notify([
+            notice(
+                to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))
+        ])
         return written.place ?? LogPosition(userPosition: position)
     }
 
-    private func isFollowed(_ request: ProtoIsFollowedRequest, in context: RPCContext) async throws -> ProtoIsFollowedResponse {
+    private func isFollowed(
+        _ request: ProtoIsFollowedRequest, in context: RPCContext
+    ) async throws -> ProtoIsFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let isFollowed = try await support.isFollowed(UserID(trusted: request.followed), by: caller)
         return .with { $0.isFollowed = isFollowed }
     }
 
-    private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse {
+    private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse
+    {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runExclusive(
             ListAllFollowed(app: caller.app, user: caller.user), for: caller)
@@ -108,7 +123,9 @@ struct FollowingHandler: CallHandler {
     ) -> UserNotice {
         UserNotice(
             appID: caller.app, user: caller.user,
-            content: .change(UserChange(appID: caller.app, user: caller.user, position: position, createdAt: createdAt, content: content)))
+            content: .change(
+                UserChange(
+                    appID: caller.app, user: caller.user, position: position, createdAt: createdAt, content: content)))
     }
 }
 
@@ -157,7 +174,8 @@ struct IsFollowed: PostgresQuery {
 
     typealias Columns = AnswerColumns
 
-    static let statement = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
+    static let statement = Statement(
+        "follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed.rawValue)] }
 }
@@ -186,7 +204,8 @@ struct ListAllFollowed: PostgresQuery {
 
     typealias Columns = UserColumns
 
-    static let statement = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+    static let statement = Statement(
+        "follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }

@@ -17,7 +17,8 @@ struct BasicIdentityColumns: ColumnSet {
 
     func identity(in row: Row) throws(PostgresError) -> BasicIdentity {
         BasicIdentity(
-            userID: UserID(trusted: try row[user]), displayName: try row[optional: displayName], avatarURL: try row[optional: avatarURL])
+            userID: UserID(trusted: try row[user]), displayName: try row[optional: displayName],
+            avatarURL: try row[optional: avatarURL])
     }
 }
 
@@ -44,8 +45,10 @@ struct IdentityColumns: ColumnSet {
 
     func identity(in row: Row) throws -> Identity {
         Identity(
-            basic: try basic.identity(in: row), firstName: try row[optional: firstName], lastName: try row[optional: lastName],
-            phoneNumber: try row[optional: phoneNumber], emailAddress: try row[optional: emailAddress], publicKey: try row[optional: publicKey],
+            basic: try basic.identity(in: row), firstName: try row[optional: firstName],
+            lastName: try row[optional: lastName],
+            phoneNumber: try row[optional: phoneNumber], emailAddress: try row[optional: emailAddress],
+            publicKey: try row[optional: publicKey],
             kind: try row[isBot] ? .bot : .user, metadata: try Self.decode(row[metadata]))
     }
 
@@ -57,7 +60,8 @@ struct IdentityColumns: ColumnSet {
     /// - Parameter row: an SQL expression of the type `identity`.
     static func selected(from row: String) -> String {
         [
-            "user_id", "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key", "is_bot", "metadata",
+            "user_id", "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address",
+            "public_key", "is_bot", "metadata",
         ]
         .map { "\(row).\($0)" }.joined(separator: ", ")
     }

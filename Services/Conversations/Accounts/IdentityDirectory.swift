@@ -58,7 +58,10 @@ final class IdentityDirectory: Sendable {
     ) async throws(Failure) -> [UserID: Identity] {
         let wanted = Set(users)
         let stored = try await read(wanted, in: app, deadline: deadline)
-        return Dictionary(uniqueKeysWithValues: wanted.map { ($0, stored[$0]?.identity ?? Identity(basic: BasicIdentity(userID: $0))) })
+        return Dictionary(
+            uniqueKeysWithValues: wanted.map {
+                ($0, stored[$0]?.identity ?? Identity(basic: BasicIdentity(userID: $0)))
+            })
     }
 
     /// Returns a user from the database, and whether they are suspended. nil: the user is unknown.
@@ -79,7 +82,8 @@ final class IdentityDirectory: Sendable {
     /// something.
     /// - Parameter isPossible: called before anything is written. If it returns false, nothing is written.
     func ensure(
-        _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant, if isPossible: () async throws(Failure) -> Bool
+        _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant,
+        if isPossible: () async throws(Failure) -> Bool
     ) async throws(Failure) {
         let uncertain = Set(remembered(users, in: app).filter { $0.entry?.isKept != true }.map { $0.user })
         if uncertain.isEmpty { return }
@@ -88,7 +92,8 @@ final class IdentityDirectory: Sendable {
         guard !unknown.isEmpty, try await isPossible() else { return }
         // Creating several rows may wait for locks on several keys. So the statement runs in its own transaction, in
         // the order of the keys.
-        let rows = try await database.runExclusive(EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
+        let rows = try await database.runExclusive(
+            EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
         _ = try remember(rows, of: unknown, in: app)
     }
 
@@ -105,7 +110,9 @@ final class IdentityDirectory: Sendable {
     private func read(
         _ users: Set<UserID>, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
-        try remember(try await database.run(ReadIdentities(app: app, users: Self.sorted(users)), deadline: deadline), of: users, in: app)
+        try remember(
+            try await database.run(ReadIdentities(app: app, users: Self.sorted(users)), deadline: deadline), of: users,
+            in: app)
     }
 
     private static func sorted(_ users: Set<UserID>) -> [String] { users.sorted().map(\.rawValue) }
@@ -129,7 +136,9 @@ final class IdentityDirectory: Sendable {
         cache.withLock { cache in
             for user in users {
                 let entry = found[user].map { Entry(identity: $0.identity.basic, isKept: $0.isKept) }
-                cache.insert(entry ?? Entry(identity: BasicIdentity(userID: user), isKept: false), for: Key(app: app, user: user), until: expiry)
+                cache.insert(
+                    entry ?? Entry(identity: BasicIdentity(userID: user), isKept: false),
+                    for: Key(app: app, user: user), until: expiry)
             }
         }
         return found

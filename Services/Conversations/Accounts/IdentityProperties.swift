@@ -36,7 +36,8 @@ struct IdentityProperties: Codable, Hashable, Sendable {
     /// True if every value is within its limit and can be stored.
     var isWithinLimits: Bool {
         let texts: [(String?, CodingKeys)] = [
-            (displayName, .displayName), (avatarURL, .avatarURL), (firstName, .firstName), (lastName, .lastName), (phoneNumber, .phoneNumber),
+            (displayName, .displayName), (avatarURL, .avatarURL), (firstName, .firstName), (lastName, .lastName),
+            (phoneNumber, .phoneNumber),
             (emailAddress, .emailAddress), (publicKey, .publicKey),
         ]
         let areShort = texts.allSatisfy { text, key in
@@ -45,7 +46,8 @@ struct IdentityProperties: Codable, Hashable, Sendable {
         guard areShort, let metadata else { return areShort }
         return metadata.count <= IdentityLimits.metadataKeys
             && metadata.allSatisfy {
-                IdentityLimits.fits($0, within: IdentityLimits.metadataKey) && IdentityLimits.fits($1, within: IdentityLimits.metadataValue)
+                IdentityLimits.fits($0, within: IdentityLimits.metadataKey)
+                    && IdentityLimits.fits($1, within: IdentityLimits.metadataValue)
             }
     }
 }

@@ -22,7 +22,8 @@ struct IdentityToken: Sendable {
         let limit = text.utf8.count
         guard limit <= Self.byteLimit else { throw .structure }
         let segments = text.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false)
-        guard segments.count == 3, let header = Base64URL.decode(segments[0]), let payload = Base64URL.decode(segments[1]),
+        guard segments.count == 3, let header = Base64URL.decode(segments[0]),
+            let payload = Base64URL.decode(segments[1]),
             let signature = Base64URL.decode(segments[2])
         else { throw .structure }
         guard let header = try? JSONDecoder().decode(Header.self, from: Data(header)) else { throw .structure }
@@ -65,7 +66,9 @@ extension IdentityToken {
         /// Extensions that the reader must understand (RFC 7515 §4.1.11). This reader supports none.
         let crit: [String]?
 
-        var isAcceptable: Bool { alg == "RS256" && (typ == "JWT" || typ == "JWS") && cty == "layer-eit;v=1" && crit == nil }
+        var isAcceptable: Bool {
+            alg == "RS256" && (typ == "JWT" || typ == "JWS") && cty == "layer-eit;v=1" && crit == nil
+        }
     }
 
     /// The claims of a verified token.

@@ -23,7 +23,9 @@ struct ServerTokens: Sendable {
         do {
             let columns = try rows.columns(of: FindServerToken.self)
             if try row[columns.isSuspended] { throw Failure.appSuspended }
-            guard let token = try row[optional: columns.token], let isOwn = try row[optional: columns.isOwn] else { throw Failure.unknownServerToken }
+            guard let token = try row[optional: columns.token], let isOwn = try row[optional: columns.isOwn] else {
+                throw Failure.unknownServerToken
+            }
             guard isOwn else { throw Failure.accessDenied("This token is for another app.") }
             return token
         } catch {
@@ -33,5 +35,6 @@ struct ServerTokens: Sendable {
 }
 
 extension Failure {
-    fileprivate static let unknownServerToken = Failure(.authenticationRequired, "The server token is unknown, or has been revoked.")
+    fileprivate static let unknownServerToken = Failure(
+        .authenticationRequired, "The server token is unknown, or has been revoked.")
 }

@@ -12,6 +12,7 @@ struct SessionToken: Sendable {
 
     static func random() -> SessionToken {
         var generator = SystemRandomNumberGenerator()
-        return SessionToken(text: Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))
+        return SessionToken(
+            text: Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))
     }
 }

@@ -25,7 +25,8 @@ struct SignIn: Sendable {
 
     /// - Parameter now: the clock that tokens and nonces are checked against.
     init(
-        database: Database, directory: IdentityDirectory, publisher: Publisher, keys: AppKeys, nonceKey: Nonce.Key, sessionLifetime: Duration,
+        database: Database, directory: IdentityDirectory, publisher: Publisher, keys: AppKeys, nonceKey: Nonce.Key,
+        sessionLifetime: Duration,
         logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.database = database
@@ -47,11 +48,15 @@ struct SignIn: Sendable {
         let (user, claims, nonce): (UserID, IdentityToken.Claims, Nonce)
         do {
             let token = try IdentityToken(compact: token)
-            guard let key = try await keys.key(token.keyID, of: app, deadline: deadline) else { throw IdentityToken.Refusal.key }
+            guard let key = try await keys.key(token.keyID, of: app, deadline: deadline) else {
+                throw IdentityToken.Refusal.key
+            }
             claims = try token.claims(verifiedBy: key.publicKey)
             let time = now()
             user = try claims.check(provider: key.provider, at: time)
-            guard let genuine = Nonce.verify(claims.nonce, with: nonceKey, at: time) else { throw IdentityToken.Refusal.nonce }
+            guard let genuine = Nonce.verify(claims.nonce, with: nonceKey, at: time) else {
+                throw IdentityToken.Refusal.nonce
+            }
             nonce = genuine
         } catch let refusal as IdentityToken.Refusal {
             throw refused(refusal, in: app)
@@ -62,13 +67,15 @@ struct SignIn: Sendable {
     }
 
     private func openSession(
-        of user: UserID, with properties: IdentityProperties, using nonce: Nonce, in app: AppID, deadline: ContinuousClock.Instant
+        of user: UserID, with properties: IdentityProperties, using nonce: Nonce, in app: AppID,
+        deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Opened {
         let session = SessionToken.random()
         do {
             let rows = try await database.runExclusive(
                 OpenSession(
-                    app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: PostgresTimestamp(nonce.expiresAt), digest: session.digest,
+                    app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: PostgresTimestamp(nonce.expiresAt),
+                    digest: session.digest,
                     lifetime: sessionLifetime.components.seconds, claims: try properties.json()), deadline: deadline)
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             let columns = try rows.columns(of: OpenSession.self)

@@ -28,7 +28,9 @@ struct AnnouncementColumns: ColumnSet {
     func isPresent(in row: Row) throws(PostgresError) -> Bool { try row[optional: id] != nil }
 
     /// Returns the user who sent the announcement. nil: the sender has only a name.
-    func sender(in row: Row) throws(PostgresError) -> UserID? { try row[optional: senderUser].map { UserID(trusted: $0) } }
+    func sender(in row: Row) throws(PostgresError) -> UserID? {
+        try row[optional: senderUser].map { UserID(trusted: $0) }
+    }
 
     func announcement(in row: Row, identities: [UserID: BasicIdentity]) throws(PostgresError) -> Announcement {
         let (user, name) = (try sender(in: row), try row[optional: senderName])
@@ -36,7 +38,8 @@ struct AnnouncementColumns: ColumnSet {
             id: AnnouncementID(rawValue: try row[id]), position: Position(try row[position]),
             sender: user.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(name ?? ""),
             sentAt: StrataModel.Timestamp(try row[sentAt]), parts: MessageRow.decode(try row[parts]),
-            status: RecipientStatus(rawValue: Int(try row[status])) ?? .sent, notification: try row[optional: notification])
+            status: RecipientStatus(rawValue: Int(try row[status])) ?? .sent,
+            notification: try row[optional: notification])
     }
 }
 

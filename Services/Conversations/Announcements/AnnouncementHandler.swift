@@ -30,7 +30,8 @@ struct AnnouncementHandler: CallHandler {
 
     // MARK: Send
 
-    private func announce(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> ProtoAnnounceResponse {
+    private func announce(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> ProtoAnnounceResponse
+    {
         let caller = try Self.caller(request, context)
         let sent = try await support.idempotent(caller) { () async throws -> Sent? in
             try await send(request, for: caller)
@@ -52,7 +53,9 @@ struct AnnouncementHandler: CallHandler {
     }
 
     private static func caller(_ request: ProtoAnnounceRequest, _ context: RPCContext) throws -> Caller {
-        try Caller(app: request.appID, user: UserID.appServer.rawValue, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+        try Caller(
+            app: request.appID, user: UserID.appServer.rawValue,
+            idempotencyKey: request.hasMutation ? request.mutation : nil, context)
     }
 
     /// Finds the announcement that was sent under the request's idempotency key.
@@ -85,16 +88,20 @@ struct AnnouncementHandler: CallHandler {
         let outcome = try row[columns.outcome]
         guard outcome != "id_in_use" else { throw Failure(.idInUse, "The id is in use.") }
         let sent = Sent(
-            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: MessageRow.decode(try row[columns.parts]), sender: sender.shown,
+            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: MessageRow.decode(try row[columns.parts]),
+            sender: sender.shown,
             isRepeated: outcome == "repeated")
         guard !sent.isRepeated else { return sent }
         support.publisher.notify(
             (try columns.told.entries(in: row) ?? [])
                 .map { entry in
                     let announcement = Announcement(
-                        id: id, position: entry.position, sender: sender.shown, sentAt: sent.sentAt, parts: parts, status: .sent,
+                        id: id, position: entry.position, sender: sender.shown, sentAt: sent.sentAt, parts: parts,
+                        status: .sent,
                         notification: request.hasNotification ? request.notification : nil)
-                    return notice(in: app, to: entry.user, at: entry.position, createdAt: entry.createdAt, content: .announced(announcement))
+                    return notice(
+                        in: app, to: entry.user, at: entry.position, createdAt: entry.createdAt,
+                        content: .announced(announcement))
                 })
         return sent
     }
@@ -106,7 +113,9 @@ struct AnnouncementHandler: CallHandler {
         }
         var users: [UserID] = []
         for (index, name) in request.recipients.enumerated() {
-            guard let user = UserID(name) else { throw .invalid("recipients.\(index)", reason: "is not the id of an identity") }
+            guard let user = UserID(name) else {
+                throw .invalid("recipients.\(index)", reason: "is not the id of an identity")
+            }
             users.append(user)
         }
         return users
@@ -131,7 +140,9 @@ struct AnnouncementHandler: CallHandler {
         switch request.sender {
         case .senderName(let name) where !name.isEmpty: return Sender(name: name, shown: .name(name))
         case .senderUserID(let text):
-            guard let user = UserID(text), let found = try await support.directory.find(user, in: app, deadline: deadline) else {
+            guard let user = UserID(text),
+                let found = try await support.directory.find(user, in: app, deadline: deadline)
+            else {
                 throw Failure.invalid("sender_id", reason: "is not the id of a user of this app")
             }
             return Sender(user: user, shown: .user(found.identity.basic))
@@ -141,19 +152,26 @@ struct AnnouncementHandler: CallHandler {
 
     // MARK: Read
 
-    private func getAnnouncement(_ request: ProtoGetAnnouncementRequest, in context: RPCContext) async throws -> ProtoAnnouncement {
+    private func getAnnouncement(
+        _ request: ProtoGetAnnouncementRequest, in context: RPCContext
+    ) async throws -> ProtoAnnouncement {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try AnnouncementID(contract: request.announcementID)
-        guard let announcement = try await announcements.find(id, for: caller) else { throw Failure.notFound("announcement") }
+        guard let announcement = try await announcements.find(id, for: caller) else {
+            throw Failure.notFound("announcement")
+        }
         return ProtoAnnouncement(announcement)
     }
 
-    private func listAnnouncements(_ request: ProtoListAnnouncementsRequest, in context: RPCContext) async throws -> ProtoListAnnouncementsResponse {
+    private func listAnnouncements(
+        _ request: ProtoListAnnouncementsRequest, in context: RPCContext
+    ) async throws -> ProtoListAnnouncementsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try AnnouncementID(contract: request.fromID) : nil
         let rows = try await database.runExclusive(
             ListAnnouncements(
-                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                app: caller.app, user: caller.user,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let columns = try rows.columns(of: ListAnnouncements.self)
@@ -164,8 +182,12 @@ struct AnnouncementHandler: CallHandler {
         // If the page is cut or the list continues after it, a last row without an announcement has the outcome "more",
         // the last id, or both.
         let end = entries.count < rows.count - 1 ? rows.last : nil
-        let (isCut, lastID) = try (end.flatMap { try $0[optional: columns.outcome] } == "more", end.flatMap { try $0[optional: columns.lastID] })
-        let found = try await announcements.read(entries, by: columns.announcement, in: caller.app, deadline: caller.deadline)
+        let (isCut, lastID) = try (
+            end.flatMap { try $0[optional: columns.outcome] } == "more",
+            end.flatMap { try $0[optional: columns.lastID] }
+        )
+        let found = try await announcements.read(
+            entries, by: columns.announcement, in: caller.app, deadline: caller.deadline)
         return try .with {
             $0.total = try header[columns.total]
             $0.announcements = found.map { ProtoAnnouncement($0) }
@@ -176,20 +198,29 @@ struct AnnouncementHandler: CallHandler {
 
     // MARK: Receipts and removal
 
-    private func giveAnnouncementReceipt(_ request: ProtoGiveAnnouncementReceiptRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+    private func giveAnnouncementReceipt(
+        _ request: ProtoGiveAnnouncementReceiptRequest, in context: RPCContext
+    ) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
+            context)
         let id = try AnnouncementID(contract: request.announcementID)
-        guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
+        guard let kind = ReceiptKind(rawValue: request.kind) else {
+            throw Failure.invalid("type", reason: "must be read or delivery")
+        }
         let status: RecipientStatus = kind == .read ? .read : .delivered
         return try await write(
-            GiveAnnouncementReceipt(app: caller.app, user: caller.user, announcement: id, status: Int64(status.rawValue)), for: caller,
+            GiveAnnouncementReceipt(
+                app: caller.app, user: caller.user, announcement: id, status: Int64(status.rawValue)), for: caller,
             telling: .announcementStatus(id, status))
     }
 
-    private func deleteAnnouncement(_ request: ProtoDeleteAnnouncementRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+    private func deleteAnnouncement(
+        _ request: ProtoDeleteAnnouncementRequest, in context: RPCContext
+    ) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
+            app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
+            context)
         let id = try AnnouncementID(contract: request.announcementID)
         return try await write(
             RemoveAnnouncement(app: caller.app, user: caller.user, announcement: id), for: caller,
@@ -206,17 +237,21 @@ struct AnnouncementHandler: CallHandler {
             try Refusal.check(outcome, what: "announcement")
             guard outcome == "ok" else { return written.place ?? .empty }
             let (position, createdAt) = try columns.place(in: row)
-            support.publisher.notify([notice(in: caller.app, to: caller.user, at: position, createdAt: createdAt, content: content)])
+            support.publisher.notify([
+                notice(in: caller.app, to: caller.user, at: position, createdAt: createdAt, content: content)
+            ])
             return written.place ?? LogPosition(userPosition: position)
         }
         return ProtoChangePlace(place)
     }
 
     private func notice(
-        in app: AppID, to user: UserID, at position: Position, createdAt: StrataModel.Timestamp, content: UserChange.Content
+        in app: AppID, to user: UserID, at position: Position, createdAt: StrataModel.Timestamp,
+        content: UserChange.Content
     ) -> UserNotice {
         UserNotice(
             appID: app, user: user,
-            content: .change(UserChange(appID: app, user: user, position: position, createdAt: createdAt, content: content)))
+            content: .change(
+                UserChange(appID: app, user: user, position: position, createdAt: createdAt, content: content)))
     }
 }

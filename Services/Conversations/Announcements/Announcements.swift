@@ -17,7 +17,10 @@ struct Announcements: Sendable {
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
             GetAnnouncement(app: caller.app, user: caller.user, announcement: id), deadline: caller.deadline)
-        return try await read(Array(rows), by: try rows.columns(of: GetAnnouncement.self), in: caller.app, deadline: caller.deadline).first
+        return try await read(
+            Array(rows), by: try rows.columns(of: GetAnnouncement.self), in: caller.app, deadline: caller.deadline
+        )
+        .first
     }
 
     /// Returns the announcements in these rows, with their senders' identities.
@@ -57,7 +60,8 @@ struct Announce: WriteQuery {
     typealias Columns = AnnouncementSendColumns
 
     static let statement = WriteStatement(
-        "announcement.send", columns: "r.*", function: "conversations.announce", arguments: ["$1", "$2", "$3", "$4", "$5::text[]", "$6", "$7", "$8"],
+        "announcement.send", columns: "r.*", function: "conversations.announce",
+        arguments: ["$1", "$2", "$3", "$4", "$5::text[]", "$6", "$7", "$8"],
         place: WriteStatement.RecordExpressions(), isIdempotent: true)
 
     var parameters: [Value] {
@@ -76,7 +80,9 @@ struct GetSentAnnouncement: PostgresQuery {
     typealias Columns = SentAnnouncementColumns
 
     static let statement = Statement(
-        "announcement.sent", sql: "SELECT a.sent_at, a.parts FROM conversations.announcement a WHERE a.id = $2 AND a.app_id = $1", isIdempotent: true)
+        "announcement.sent",
+        sql: "SELECT a.sent_at, a.parts FROM conversations.announcement a WHERE a.id = $2 AND a.app_id = $1",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(announcement.rawValue)] }
 }
@@ -130,7 +136,8 @@ struct ListAnnouncements: PostgresQuery {
 
     static let statement = Statement(
         "announcement.list",
-        sql: "SELECT r.outcome, r.total, r.last_id, (r.announcement).* FROM conversations.list_announcements_page($1, $2, $3, $4, $5) r",
+        sql:
+            "SELECT r.outcome, r.total, r.last_id, (r.announcement).* FROM conversations.list_announcements_page($1, $2, $3, $4, $5) r",
         isIdempotent: true)
 
     var parameters: [Value] {

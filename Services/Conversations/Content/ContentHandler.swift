@@ -25,7 +25,8 @@ struct ContentHandler: CallHandler {
         router.register(AccountAPI.forgetContents) { try await self.forgetContents($0, in: $1) }
     }
 
-    private func createContent(_ request: ProtoCreateContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
+    private func createContent(_ request: ProtoCreateContentRequest, in context: RPCContext) async throws -> ProtoEmpty
+    {
         let caller = try Caller(app: request.appID, user: request.owner, context)
         let id = try ContentID(contract: request.id)
         guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", reason: "must not be negative") }
@@ -36,8 +37,10 @@ struct ContentHandler: CallHandler {
             CreateContent(
                 content: id, app: caller.app, owner: caller.user, mimeType: request.mimeType, size: request.size,
                 // Uploads of the app's own server count only towards the app's quota.
-                uploads: caller.isServer ? nil : quotas.uploads, uploadBytes: caller.isServer ? nil : quotas.uploadBytes,
-                appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes, conversation: conversation), for: caller)
+                uploads: caller.isServer ? nil : quotas.uploads,
+                uploadBytes: caller.isServer ? nil : quotas.uploadBytes,
+                appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes, conversation: conversation),
+            for: caller)
         let outcome = try support.row(rows)[rows.columns(of: CreateContent.self).outcome]
         try Refusal.check(outcome, what: "conversation")
         switch outcome {
@@ -49,7 +52,8 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
+    private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty
+    {
         let id = try ContentID(contract: request.contentID)
         let rows = try await database.runExclusive(FinishContent(content: id), deadline: context.deadline)
         if rows.isEmpty { throw Failure.notFound("content") }
@@ -62,10 +66,13 @@ struct ContentHandler: CallHandler {
         let rows =
             if request.hasConversationID {
                 try await database.run(
-                    GetServerContent(app: caller.app, conversation: try ConversationID(contract: request.conversationID), content: id),
+                    GetServerContent(
+                        app: caller.app, conversation: try ConversationID(contract: request.conversationID), content: id
+                    ),
                     deadline: caller.deadline)
             } else {
-                try await database.run(GetContent(app: caller.app, user: caller.user, content: id), deadline: caller.deadline)
+                try await database.run(
+                    GetContent(app: caller.app, user: caller.user, content: id), deadline: caller.deadline)
             }
         guard let row = rows.first else { throw Failure.notFound("content") }
         let columns = try rows.columns(of: GetContent.self)
@@ -77,7 +84,9 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    private func sweepContents(_ request: ProtoSweepContentsRequest, in context: RPCContext) async throws -> ProtoSweepContentsResponse {
+    private func sweepContents(
+        _ request: ProtoSweepContentsRequest, in context: RPCContext
+    ) async throws -> ProtoSweepContentsResponse {
         let limit = min(max(Int(request.limit), 1), Self.batchLimit)
         let rows = try await database.runExclusive(
             SweepContents(age: max(request.age, 0), limit: Int64(limit)), deadline: context.deadline)
@@ -85,7 +94,9 @@ struct ContentHandler: CallHandler {
         return try .with { $0.doomed = try rows.map { Data(uuid: try $0[columns.content]) } }
     }
 
-    private func forgetContents(_ request: ProtoForgetContentsRequest, in context: RPCContext) async throws -> ProtoEmpty {
+    private func forgetContents(
+        _ request: ProtoForgetContentsRequest, in context: RPCContext
+    ) async throws -> ProtoEmpty {
         guard request.contentIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let ids = try request.contentIds.map { try ContentID(contract: $0).rawValue }
         _ = try await database.runExclusive(ForgetContents(contents: ids), deadline: context.deadline)
@@ -111,11 +122,14 @@ struct CreateContent: PostgresQuery {
     typealias Columns = OutcomeColumns
 
     static let statement = Statement(
-        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS outcome", isIdempotent: true)
+        "content.create",
+        sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS outcome",
+        isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(content.rawValue), .uuid(app.rawValue), .text(owner.rawValue), .text(mimeType), .int8(size), Value(uploads),
+            .uuid(content.rawValue), .uuid(app.rawValue), .text(owner.rawValue), .text(mimeType), .int8(size),
+            Value(uploads),
             Value(uploadBytes), Value(appUploads), Value(appUploadBytes), Value(conversation?.rawValue),
         ]
     }
@@ -158,7 +172,8 @@ struct GetContent: PostgresQuery {
 
     typealias Columns = ContentGetColumns
 
-    static let statement = Statement("content.get", sql: "SELECT * FROM conversations.get_content($1, $2, $3)", isIdempotent: true)
+    static let statement = Statement(
+        "content.get", sql: "SELECT * FROM conversations.get_content($1, $2, $3)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(content.rawValue)] }
 }
@@ -172,7 +187,8 @@ struct SweepContents: PostgresQuery {
     typealias Columns = ContentsSweepColumns
 
     static let statement = Statement(
-        "content.sweep", sql: "SELECT * FROM conversations.sweep_contents($1::int8 * interval '1 second', $2)", isIdempotent: true)
+        "content.sweep", sql: "SELECT * FROM conversations.sweep_contents($1::int8 * interval '1 second', $2)",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(age), .int8(limit)] }
 }
@@ -184,7 +200,8 @@ struct ForgetContents: PostgresQuery {
     typealias Columns = NoColumns
 
     static let statement = Statement(
-        "content.forget", sql: "DELETE FROM conversations.content WHERE id = ANY ($1::uuid[]) AND is_doomed", isIdempotent: true)
+        "content.forget", sql: "DELETE FROM conversations.content WHERE id = ANY ($1::uuid[]) AND is_doomed",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuidArray(contents)] }
 }

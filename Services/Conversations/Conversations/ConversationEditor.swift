@@ -33,7 +33,9 @@ struct ConversationEditor: Sendable {
     /// Patches a conversation.
     /// - Returns: the changes, already published. Empty if an earlier request with the same idempotency key published
     ///   them.
-    func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ([Change], LogPosition) {
+    func patchConversation(
+        _ request: ProtoPatchConversationRequest, in context: RPCContext
+    ) async throws -> ([Change], LogPosition) {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
@@ -44,28 +46,35 @@ struct ConversationEditor: Sendable {
         }
     }
 
-    private func patchConversation(_ request: ProtoPatchConversationRequest, for caller: Caller) async throws -> ([Change], LogPosition)? {
+    private func patchConversation(
+        _ request: ProtoPatchConversationRequest, for caller: Caller
+    ) async throws -> ([Change], LogPosition)? {
         let id = try ConversationID(contract: request.conversationID)
         // Reject oversized patches before any database work.
         let mostNames = 4 * support.participantsLimit + 1000
         guard request.participants.reduce(0, { $0 + $1.userIds.count }) <= mostNames else {
-            throw Failure.invalid("participants", reason: "names more than \(mostNames) users in all operations together")
+            throw Failure.invalid(
+                "participants", reason: "names more than \(mostNames) users in all operations together")
         }
         let metadata = request.metadata.map { MetadataOperation($0) }
         try support.metadataValidation.checkOperations(metadata)
         try await support.ensureUsers(Self.mentioned(request.participants), for: caller) { () throws(Failure) in
             caller.isServer
                 ? try await support.answer(IsConversation(app: caller.app, conversation: id), deadline: caller.deadline)
-                : try await support.answer(IsParticipant(conversation: id, user: caller.user), deadline: caller.deadline)
+                : try await support.answer(
+                    IsParticipant(conversation: id, user: caller.user), deadline: caller.deadline)
         }
         let limits = support.metadataLimits
         let query = PatchConversation(
-            app: caller.app, user: caller.user, conversation: id, participants: try OperationsJSON.participants(request.participants),
-            participantsLimit: support.participantsLimit, metadata: metadata.isEmpty ? nil : MetadataJSON.encode(metadata), origin: caller.origin,
+            app: caller.app, user: caller.user, conversation: id,
+            participants: try OperationsJSON.participants(request.participants),
+            participantsLimit: support.participantsLimit,
+            metadata: metadata.isEmpty ? nil : MetadataJSON.encode(metadata), origin: caller.origin,
             maxKeys: limits.keys, maxBytes: limits.bytes, isLimited: !caller.isServer && !request.byServer)
         // Adding participants can wait for a lock on `following`. Run it in its own transaction, so that it does not
         // delay a group.
-        guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .exclusive) else { return nil }
+        guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .exclusive)
+        else { return nil }
         var patched = try support.reading { try self.patched(written) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
@@ -76,12 +85,16 @@ struct ConversationEditor: Sendable {
         }
         if let (position, createdAt, effects) = patched.metadata {
             changes.append(
-                caller.change(in: id, at: position, createdAt: createdAt, messageCount: patched.messageCount, content: .metadataChanged(effects)))
+                caller.change(
+                    in: id, at: position, createdAt: createdAt, messageCount: patched.messageCount,
+                    content: .metadataChanged(effects)))
         }
         support.publisher.publish(changes)
         if let place = patched.participants {
             support.publisher.notify(
-                patched.added.map { UserNotice(appID: caller.app, user: $0, content: .added(id, position: place.position)) })
+                patched.added.map {
+                    UserNotice(appID: caller.app, user: $0, content: .added(id, position: place.position))
+                })
         }
         // Users who remove themselves see that change and no later one.
         let told = patched.removed.contains(caller.user) ? changes.first : changes.last
@@ -105,7 +118,9 @@ struct ConversationEditor: Sendable {
     private func patched(_ written: WriteResult) throws -> Patched {
         let (row, columns) = (written.rows[0], try written.columns(of: PatchConversation.self))
         let outcome = try row[columns.outcome]
-        if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
+        if outcome == "too_many" {
+            throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users")
+        }
         if outcome == "none_left" { throw Failure.invalid("participants", reason: "must not become empty") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
         if outcome == "too_large" { throw support.metadataLimits.tooLarge }
@@ -118,14 +133,17 @@ struct ConversationEditor: Sendable {
         patched.removed = try row[optional: columns.removed]?.map { UserID(trusted: $0) } ?? []
         patched.distinctCleared = try row[optional: columns.distinctCleared] ?? false
         patched.all = try row[optional: columns.participants]?.map { UserID(trusted: $0) } ?? []
-        if let time = try row[optional: columns.conversationCreatedAt] { patched.conversationCreatedAt = StrataModel.Timestamp(time) }
+        if let time = try row[optional: columns.conversationCreatedAt] {
+            patched.conversationCreatedAt = StrataModel.Timestamp(time)
+        }
         patched.receiptPolicy = ReceiptPolicy(try row[optional: columns.receiptPolicy] ?? 0)
         if let number = try row[optional: columns.position], let createdAt = try row[optional: columns.createdAt] {
             let position = Position(number)
             patched.participants = (position, StrataModel.Timestamp(createdAt))
             patched.counts = try columns.counts.counts(in: row, at: position)
         }
-        if let position = try row[optional: columns.metadataPosition], let createdAt = try row[optional: columns.metadataCreatedAt],
+        if let position = try row[optional: columns.metadataPosition],
+            let createdAt = try row[optional: columns.metadataCreatedAt],
             let effects = try row[optional: columns.effects]
         {
             patched.metadata = (Position(position), StrataModel.Timestamp(createdAt), try MetadataJSON.effects(effects))
@@ -142,10 +160,12 @@ struct ConversationEditor: Sendable {
             ? nil
             : Conversation(
                 id: id, createdAt: patched.conversationCreatedAt, isDistinct: false,
-                participants: patched.all.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil, position: place.position,
+                participants: patched.all.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil,
+                position: place.position,
                 epoch: patched.epoch, receiptPolicy: patched.receiptPolicy)
         return caller.change(
-            in: id, at: place.position, createdAt: place.createdAt, messageCount: patched.messageCount, counts: patched.counts,
+            in: id, at: place.position, createdAt: place.createdAt, messageCount: patched.messageCount,
+            counts: patched.counts,
             content: .participantsChanged(
                 added: patched.added.map { identities[$0] ?? BasicIdentity(userID: $0) }, removed: patched.removed,
                 distinctCleared: patched.distinctCleared, conversation: conversation))
@@ -153,32 +173,43 @@ struct ConversationEditor: Sendable {
 
     // MARK: Delete
 
-    func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> LogPosition {
+    func deleteConversation(
+        _ request: ProtoDeleteConversationRequest, in context: RPCContext
+    ) async throws -> LogPosition {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         return try await support.idempotent(caller) { try await deleteConversation(request, for: caller) }
     }
 
-    private func deleteConversation(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> LogPosition? {
+    private func deleteConversation(
+        _ request: ProtoDeleteConversationRequest, for caller: Caller
+    ) async throws -> LogPosition? {
         let id = try ConversationID(contract: request.conversationID)
-        guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
+        guard let mode = DeletionMode(rawValue: request.mode) else {
+            throw Failure.invalid("mode", reason: "must be all_participants or my_devices")
+        }
         // The statement updates the rows of every participant, so it runs in its own transaction.
         let query = DeleteConversation(
-            app: caller.app, user: caller.user, conversation: id, mode: mode, leaves: request.leave, origin: caller.origin,
+            app: caller.app, user: caller.user, conversation: id, mode: mode, leaves: request.leave,
+            origin: caller.origin,
             upTo: request.hasUpTo ? request.upTo : nil)
         guard let written = try await support.write(query, for: caller) else { return nil }
         let deleted = try support.reading { try self.deleted(written, of: id, mode: mode, by: caller) }
         if let change = deleted.change { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
-        let place = written.place ?? LogPosition(position: deleted.change?.position, userPosition: deleted.hidden?.position)
+        let place =
+            written.place ?? LogPosition(position: deleted.change?.position, userPosition: deleted.hidden?.position)
         guard let hidden = deleted.hidden else { return place }
         var content = UserChange.Content.conversationHidden(id, upTo: hidden.upTo, wholly: true)
-        if hidden.isPartial, let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) {
+        if hidden.isPartial,
+            let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+        {
             content = .messagesHidden(upTo: hidden.upTo, view: view)
         }
         let change = UserChange(
-            appID: caller.app, user: caller.user, position: hidden.position, createdAt: hidden.createdAt, content: content)
+            appID: caller.app, user: caller.user, position: hidden.position, createdAt: hidden.createdAt,
+            content: content)
         support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
         return place
     }
@@ -191,7 +222,9 @@ struct ConversationEditor: Sendable {
         var former: [UserNotice] = []
     }
 
-    private func deleted(_ written: WriteResult, of id: ConversationID, mode: DeletionMode, by caller: Caller) throws -> Deleted {
+    private func deleted(
+        _ written: WriteResult, of id: ConversationID, mode: DeletionMode, by caller: Caller
+    ) throws -> Deleted {
         let (row, columns) = (written.rows[0], try written.columns(of: DeleteConversation.self))
         try Refusal.check(try row[columns.outcome], what: "conversation")
         let position = try row[optional: columns.position].map { Position($0) }
@@ -208,8 +241,10 @@ struct ConversationEditor: Sendable {
             let content: Change.Content =
                 mode == .allParticipants
                 ? .conversationDeleted
-                : .participantsChanged(added: [], removed: [caller.user], distinctCleared: distinctCleared, conversation: nil)
-            deleted.change = caller.change(in: id, at: position, createdAt: createdAt, messageCount: messageCount, content: content)
+                : .participantsChanged(
+                    added: [], removed: [caller.user], distinctCleared: distinctCleared, conversation: nil)
+            deleted.change = caller.change(
+                in: id, at: position, createdAt: createdAt, messageCount: messageCount, content: content)
         }
         if let userPosition, let userTime { deleted.hidden = (upTo, isPartial, userPosition, userTime) }
         return deleted

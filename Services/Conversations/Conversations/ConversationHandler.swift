@@ -31,8 +31,9 @@ struct ConversationHandler: CallHandler {
 
     // MARK: Create
 
-    private func createConversation(_ request: ProtoCreateConversationRequest, in context: RPCContext) async throws -> ProtoCreateConversationResponse
-    {
+    private func createConversation(
+        _ request: ProtoCreateConversationRequest, in context: RPCContext
+    ) async throws -> ProtoCreateConversationResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
@@ -40,7 +41,9 @@ struct ConversationHandler: CallHandler {
             try await carryOut(request, for: caller)
         } answer: { earlier in
             let id = earlier.object.map { ConversationID(rawValue: $0) }
-            guard let id, let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else {
+            guard let id,
+                let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+            else {
                 throw Failure.notFound("conversation")
             }
             return .with {
@@ -51,20 +54,27 @@ struct ConversationHandler: CallHandler {
         }
     }
 
-    private func carryOut(_ request: ProtoCreateConversationRequest, for caller: Caller) async throws -> ProtoCreateConversationResponse? {
+    private func carryOut(
+        _ request: ProtoCreateConversationRequest, for caller: Caller
+    ) async throws -> ProtoCreateConversationResponse? {
         let id = try ConversationID(contract: request.id)
         let leaves = request.hasMetadata ? request.metadata.modelLeaves : nil
         if let leaves {
             try support.metadataValidation.checkTree(leaves)
             try support.metadataLimits.checkLimits(of: leaves)
         }
-        try await support.ensureUsers(request.participants + (caller.isServer ? [] : [caller.user.rawValue]), for: caller) { () throws(Failure) in
+        try await support.ensureUsers(
+            request.participants + (caller.isServer ? [] : [caller.user.rawValue]), for: caller
+        ) { () throws(Failure) in
             try await support.answer(IsConversationFree(conversation: id), deadline: caller.deadline)
         }
         let query = CreateConversation(
-            app: caller.app, user: caller.user, conversation: id, participants: request.participants, isDistinct: request.distinct,
-            metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value), participantsLimit: support.participantsLimit,
-            origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3), isLimited: !caller.isServer && !request.byServer)
+            app: caller.app, user: caller.user, conversation: id, participants: request.participants,
+            isDistinct: request.distinct,
+            metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value),
+            participantsLimit: support.participantsLimit,
+            origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3),
+            isLimited: !caller.isServer && !request.byServer)
         // A creation locks two keys, the id and the set of participants, so it runs in its own transaction.
         let route: ServiceContext.Route = leaves?.isLarge == true ? .large : .exclusive
         guard let written = try await support.write(query, for: caller, on: route) else { return nil }
@@ -76,13 +86,16 @@ struct ConversationHandler: CallHandler {
             let shownAt = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
             return (try row[columns.outcome], createdAt, shownAt, try ViewRow(row, by: columns.view))
         }
-        if outcome == "too_many" { throw Failure.invalid("participants", reason: "names more than \(support.participantsLimit) users") }
+        if outcome == "too_many" {
+            throw Failure.invalid("participants", reason: "names more than \(support.participantsLimit) users")
+        }
         try support.checkAdditions(outcome)
         try Refusal.check(outcome, what: "conversation")
         guard let view else { throw Failure(.idInUse, "The id is in use.") }
         if let shownAt { try await announceShown(view, at: shownAt, to: caller) }
         let named = try await support.named(
-            view, in: caller.app, metadata: outcome == "created" ? MetadataTree(leaves: leaves ?? []) : nil, deadline: caller.deadline)
+            view, in: caller.app, metadata: outcome == "created" ? MetadataTree(leaves: leaves ?? []) : nil,
+            deadline: caller.deadline)
         switch outcome {
         case "created": announceCreated(named, at: createdAt ?? view.createdAt, by: caller)
         case "found": break
@@ -102,37 +115,48 @@ struct ConversationHandler: CallHandler {
         let conversation = view.conversation
         support.publisher.publish([
             caller.change(
-                in: conversation.id, at: conversation.position, createdAt: time, messageCount: 0, content: .conversationCreated(conversation))
+                in: conversation.id, at: conversation.position, createdAt: time, messageCount: 0,
+                content: .conversationCreated(conversation))
         ])
         support.publisher.notify(
             conversation.participants.map {
-                UserNotice(appID: caller.app, user: $0.userID, content: .added(conversation.id, position: conversation.position))
+                UserNotice(
+                    appID: caller.app, user: $0.userID,
+                    content: .added(conversation.id, position: conversation.position))
             })
     }
 
-    private func announceShown(_ view: ViewRow, at place: (Position, StrataModel.Timestamp), to caller: Caller) async throws(Failure) {
+    private func announceShown(
+        _ view: ViewRow, at place: (Position, StrataModel.Timestamp), to caller: Caller
+    ) async throws(Failure) {
         let named = try await support.named(view, in: caller.app, deadline: caller.deadline)
         let change = UserChange(
-            appID: caller.app, user: caller.user, position: place.0, createdAt: place.1, content: .conversationShown(named))
+            appID: caller.app, user: caller.user, position: place.0, createdAt: place.1,
+            content: .conversationShown(named))
         support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
     }
 
     // MARK: Read
 
-    private func getConversation(_ request: ProtoGetConversationRequest, in context: RPCContext) async throws -> ProtoConversationView {
+    private func getConversation(
+        _ request: ProtoGetConversationRequest, in context: RPCContext
+    ) async throws -> ProtoConversationView {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try ConversationID(contract: request.conversationID)
         return ProtoConversationView(try await view(of: id, for: caller))
     }
 
     private func view(of id: ConversationID, for caller: Caller) async throws(Failure) -> ConversationView {
-        guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else {
+        guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+        else {
             throw caller.isServer ? try await support.absence(of: id, for: caller) : .notFound("conversation")
         }
         return view
     }
 
-    private func listConversations(_ request: ProtoListConversationsRequest, in context: RPCContext) async throws -> ProtoListConversationsResponse {
+    private func listConversations(
+        _ request: ProtoListConversationsRequest, in context: RPCContext
+    ) async throws -> ProtoListConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
         let rows = try await database.runExclusive(
@@ -172,17 +196,24 @@ struct ConversationHandler: CallHandler {
         return views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
     }
 
-    private func getConversations(_ request: ProtoGetConversationsRequest, in context: RPCContext) async throws -> ProtoGetConversationsResponse {
+    private func getConversations(
+        _ request: ProtoGetConversationsRequest, in context: RPCContext
+    ) async throws -> ProtoGetConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         guard request.conversationIds.count <= Int(Self.pageLimit) else {
             throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be asked for at once.")
         }
         let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
         let rows = try await database.runExclusive(
-            GetConversations(app: caller.app, user: caller.user, conversations: ids, maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
+            GetConversations(
+                app: caller.app, user: caller.user, conversations: ids, maxBytes: ServiceContext.bound(request.maxBytes)
+            ), for: caller)
         let (views, covered) = try support.reading {
             let columns = try rows.columns(of: GetConversations.self)
-            return (try rows.compactMap { try ViewRow($0, by: columns.view) }, try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0)
+            return (
+                try rows.compactMap { try ViewRow($0, by: columns.view) },
+                try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0
+            )
         }
         let named = try await protos(of: views, caller)
         return .with {
@@ -193,12 +224,16 @@ struct ConversationHandler: CallHandler {
 
     // MARK: Mark all read
 
-    private func markAllRead(_ request: ProtoMarkAllReadRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+    private func markAllRead(
+        _ request: ProtoMarkAllReadRequest, in context: RPCContext
+    ) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         var readUpTo: Int64?
-        let place = try await support.idempotent(caller) { try await markAllRead(request, for: caller, readUpTo: &readUpTo) }
+        let place = try await support.idempotent(caller) {
+            try await markAllRead(request, for: caller, readUpTo: &readUpTo)
+        }
         var answer = ProtoChangePlace(place)
         if let readUpTo { answer.readUpTo = readUpTo }
         return answer
@@ -211,7 +246,9 @@ struct ConversationHandler: CallHandler {
         let query = MarkAllRead(
             app: caller.app, user: caller.user, conversation: id, upTo: request.hasUpTo ? request.upTo : nil,
             audienceLimit: support.receiptAudienceLimit, origin: caller.origin)
-        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: id.lockKey)) else { return nil }
+        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: id.lockKey)) else {
+            return nil
+        }
         readUpTo = try support.reading { try written.rows[0][optional: written.columns(of: MarkAllRead.self).upTo] }
         let change: Change? = try support.reading {
             let (row, columns) = (written.rows[0], try written.columns(of: MarkAllRead.self))
@@ -219,12 +256,14 @@ struct ConversationHandler: CallHandler {
             try Refusal.check(outcome, what: "conversation")
             guard outcome == "ok" else { return nil }
             let position = Position(try row[columns.position])
-            let counts = UserCounts(excluded: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
+            let counts = UserCounts(
+                excluded: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
             let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
             // If a block hides a message from the user, the change names the visible messages instead of "all read".
             let named = try row[optional: columns.receipts].map { try LogRow.receipts(in: $0) }
             return caller.change(
-                in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
+                in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]),
+                messageCount: try row[columns.messageCount],
                 counts: [caller.user: counts],
                 content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), audience: told))
         }
@@ -232,7 +271,9 @@ struct ConversationHandler: CallHandler {
         return written.place ?? LogPosition(position: change?.position)
     }
 
-    private func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ProtoPatchConversationResponse {
+    private func patchConversation(
+        _ request: ProtoPatchConversationRequest, in context: RPCContext
+    ) async throws -> ProtoPatchConversationResponse {
         let (changes, place) = try await ConversationEditor(support).patchConversation(request, in: context)
         return .with {
             $0.changes = changes.map { ProtoChange($0) }
@@ -240,7 +281,9 @@ struct ConversationHandler: CallHandler {
         }
     }
 
-    private func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+    private func deleteConversation(
+        _ request: ProtoDeleteConversationRequest, in context: RPCContext
+    ) async throws -> ProtoChangePlace {
         ProtoChangePlace(try await ConversationEditor(support).deleteConversation(request, in: context))
     }
 }

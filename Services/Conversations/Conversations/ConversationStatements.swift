@@ -9,7 +9,8 @@ struct IsConversationFree: PostgresQuery {
     typealias Columns = AnswerColumns
 
     static let statement = Statement(
-        "conversation.is_free", sql: "SELECT NOT EXISTS (SELECT FROM conversations.conversation WHERE id = $1) AS answer", isIdempotent: true)
+        "conversation.is_free",
+        sql: "SELECT NOT EXISTS (SELECT FROM conversations.conversation WHERE id = $1) AS answer", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(conversation.rawValue)] }
 }
@@ -37,7 +38,8 @@ struct FindAbsence: PostgresQuery {
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement("conversation.absence", sql: "SELECT conversations.absence($1, $2) AS outcome", isIdempotent: true)
+    static let statement = Statement(
+        "conversation.absence", sql: "SELECT conversations.absence($1, $2) AS outcome", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
 }
@@ -85,12 +87,14 @@ struct ListConversations: PostgresQuery {
 
     static let statement = Statement(
         "conversation.list",
-        sql: "SELECT r.outcome, r.total, r.later, (r.view).* FROM conversations.list_conversations_page($1, $2, $3, $4, $5, $6) r",
+        sql:
+            "SELECT r.outcome, r.total, r.later, (r.view).* FROM conversations.list_conversations_page($1, $2, $3, $4, $5, $6) r",
         isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue), Value(maxBytes),
+            .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue),
+            Value(maxBytes),
         ]
     }
 }
@@ -120,7 +124,8 @@ struct LoadConversations: PostgresQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue), Value(messages),
+            .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue),
+            Value(messages),
             .int8(messagesLimit), Value(maxBytes),
         ]
     }
@@ -137,7 +142,8 @@ struct GetConversations: PostgresQuery {
     typealias Columns = ConversationsGetColumns
 
     static let statement = Statement(
-        "conversation.get_many", sql: "SELECT r.covered, (r.view).* FROM conversations.views_of($1, $2, $3::uuid[], $4) r", isIdempotent: true)
+        "conversation.get_many",
+        sql: "SELECT r.covered, (r.view).* FROM conversations.views_of($1, $2, $3::uuid[], $4) r", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuidArray(conversations), Value(maxBytes)] }
 }
@@ -170,7 +176,8 @@ struct ListMessages: PostgresQuery {
 
     static let statement = Statement(
         "message.list",
-        sql: "SELECT r.outcome, r.total, r.last_id, (r.message).* FROM conversations.list_messages_page($1, $2, $3, $4, $5, $6) r",
+        sql:
+            "SELECT r.outcome, r.total, r.last_id, (r.message).* FROM conversations.list_messages_page($1, $2, $3, $4, $5, $6) r",
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -190,7 +197,8 @@ struct LocateMessages: PostgresQuery {
     typealias Columns = MessagesLocateColumns
 
     static let statement = Statement(
-        "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::text[], $3::uuid[])", isIdempotent: true)
+        "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::text[], $3::uuid[])",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users), .uuidArray(messages)] }
 }
@@ -219,7 +227,8 @@ struct SeenMessages: PostgresQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue),
+            .uuidArray(messages.map(\.rawValue)),
         ]
     }
 }
@@ -245,7 +254,8 @@ struct GiveGatheredReceipts: PostgresQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .uuid(conversation.rawValue), .textArray(users), .uuidArray(messages), .int8Array(statuses),
+            .uuid(app.rawValue), .uuid(conversation.rawValue), .textArray(users), .uuidArray(messages),
+            .int8Array(statuses),
             .int8(audienceLimit),
         ]
     }
@@ -258,7 +268,9 @@ struct GiveRecordedReceipts: PostgresQuery {
 
     static let statement = Statement(
         "receipt.give.recorded",
-        sql: "\(GiveGatheredReceipts.statement.sql) CROSS JOIN LATERAL webhooks.record($1, $2, r.position, r.position) w", isIdempotent: true)
+        sql:
+            "\(GiveGatheredReceipts.statement.sql) CROSS JOIN LATERAL webhooks.record($1, $2, r.position, r.position) w",
+        isIdempotent: true)
 
     var parameters: [Value] { receipts.parameters }
 }
@@ -271,7 +283,8 @@ struct ReadBaseline: PostgresQuery {
 
     typealias Columns = BaselineColumns
 
-    static let statement = Statement("sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
+    static let statement = Statement(
+        "sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since)] }
 }
@@ -297,7 +310,9 @@ struct ReplayBaseline: PostgresQuery {
             LEFT JOIN LATERAL conversations.check_replay($3, $4::text, $5::int8) e ON b.conversation_id IS NULL
             """, isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(walEnd)] }
+    var parameters: [Value] {
+        [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(walEnd)]
+    }
 }
 
 /// ``ReadBaseline`` at a time relative to the database's clock, so that the gateways' clocks have no influence. The
@@ -335,11 +350,13 @@ struct ReadLogs: PostgresQuery {
     typealias Columns = LogColumns
 
     static let statement = Statement(
-        "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6, $7)", isIdempotent: true)
+        "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6, $7)",
+        isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuidArray(conversations), .int8Array(afters), Value(userAfter), .int8(limit),
+            .uuid(app.rawValue), .text(user.rawValue), .uuidArray(conversations), .int8Array(afters), Value(userAfter),
+            .int8(limit),
             Value(maxBytes),
         ]
     }
@@ -358,9 +375,12 @@ struct ReadChanges: PostgresQuery {
     typealias Columns = LogColumns
 
     static let statement = Statement(
-        "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[], $5)", isIdempotent: true)
+        "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[], $5)",
+        isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(conversation.rawValue), .int8(after), .int8(limit), .textArray(users), Value(maxBytes)] }
+    var parameters: [Value] {
+        [.uuid(conversation.rawValue), .int8(after), .int8(limit), .textArray(users), Value(maxBytes)]
+    }
 }
 
 /// Reads the heads of the logs that have grown since a time. Only the last two minutes count, so that the query reads

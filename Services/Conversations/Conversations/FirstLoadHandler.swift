@@ -28,14 +28,17 @@ struct FirstLoadHandler: CallHandler {
         var earlier: [MessageRow] = []
     }
 
-    private func loadConversations(_ request: ProtoLoadConversationsRequest, in context: RPCContext) async throws -> ProtoLoadConversationsResponse {
+    private func loadConversations(
+        _ request: ProtoLoadConversationsRequest, in context: RPCContext
+    ) async throws -> ProtoLoadConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
         let rows = try await support.database.runExclusive(
             LoadConversations(
                 app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
-                messages: request.hasMessages ? min(max(Int64(request.messages), 1), Self.messagesLimit) : nil, messagesLimit: Self.messagesLimit,
+                messages: request.hasMessages ? min(max(Int64(request.messages), 1), Self.messagesLimit) : nil,
+                messagesLimit: Self.messagesLimit,
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, items, hasMore) = try support.reading {
@@ -62,7 +65,9 @@ struct FirstLoadHandler: CallHandler {
 
     /// Reads the rows. A row is a conversation, a message of the preceding conversation, or the mark that the list
     /// continues.
-    private static func items(_ rows: some Sequence<Row>, by columns: ConversationLoadColumns) throws -> (items: [Item], hasMore: Bool) {
+    private static func items(
+        _ rows: some Sequence<Row>, by columns: ConversationLoadColumns
+    ) throws -> (items: [Item], hasMore: Bool) {
         var items: [Item] = []
         var hasMore = false
         for row in rows {

@@ -46,10 +46,14 @@ struct ServiceContext: Sendable {
     ///
     /// Nothing is written if the database is certain to refuse the request: if there are more than `participantsLimit`
     /// users, or `isPossible` returns false.
-    func ensureUsers(_ names: some Collection<String>, for caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
+    func ensureUsers(
+        _ names: some Collection<String>, for caller: Caller, if isPossible: () async throws(Failure) -> Bool
+    ) async throws(Failure) {
         var users: [UserID] = []
         for name in names {
-            guard let user = UserID(name) else { throw .invalid("participants", reason: "holds something that is not a user id") }
+            guard let user = UserID(name) else {
+                throw .invalid("participants", reason: "holds something that is not a user id")
+            }
             users.append(user)
         }
         guard Set(users).count <= participantsLimit else { return }
@@ -80,7 +84,8 @@ struct ServiceContext: Sendable {
         _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView {
         view.view(
-            try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata, epoch: try await epoch.current(deadline: deadline)
+            try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata,
+            epoch: try await epoch.current(deadline: deadline)
         )
     }
 }
@@ -94,7 +99,9 @@ struct Caller: Sendable {
     let idempotencyKey: IdempotencyKey?
     let deadline: ContinuousClock.Instant
 
-    init(app: Data, user: String, origin: ProtoOrigin? = nil, idempotencyKey: ProtoMutation? = nil, _ context: RPCContext) throws {
+    init(
+        app: Data, user: String, origin: ProtoOrigin? = nil, idempotencyKey: ProtoMutation? = nil, _ context: RPCContext
+    ) throws {
         self.app = try AppID(contract: app)
         self.user = UserID(trusted: user)
         self.origin = origin.map { Change.Origin($0) }
@@ -118,7 +125,8 @@ struct Caller: Sendable {
         counts: [UserID: UserCounts] = [:], content: Change.Content, hiddenFrom: [UserID] = []
     ) -> Change {
         Change(
-            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: isServer ? nil : user, origin: origin,
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt,
+            actor: isServer ? nil : user, origin: origin,
             messageCount: messageCount, counts: counts, content: content, hiddenFrom: hiddenFrom)
     }
 }

@@ -57,7 +57,8 @@ final class IndexBuilder: Service {
 
     private func report(_ failure: Failure) {
         failures.increment()
-        logger.warning("an index of metadata could not be built further", metadata: ["error.code": "\(failure.code.id)"])
+        logger.warning(
+            "an index of metadata could not be built further", metadata: ["error.code": "\(failure.code.id)"])
     }
 
     /// Processes one batch of the app whose turn it is. A failure of one app is logged and does not stop other apps.
@@ -67,7 +68,9 @@ final class IndexBuilder: Service {
         let rows = try await database.runExclusive(AppsWithUnfinishedIndexes(), deadline: deadline)
         guard let row = rows.first else { return nil }
         var apps: Set<AppID>
-        do { apps = try rows.columns(of: AppsWithUnfinishedIndexes.self).apps(in: row) } catch { throw Failure(reading: error) }
+        do { apps = try rows.columns(of: AppsWithUnfinishedIndexes.self).apps(in: row) } catch {
+            throw Failure(reading: error)
+        }
         var canWork: Int64?
         while let app = turns.withLock({ $0.next(among: apps) }) {
             let start = ContinuousClock.now

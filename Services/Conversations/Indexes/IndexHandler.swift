@@ -21,7 +21,9 @@ struct IndexHandler: CallHandler {
         router.register(IndexAPI.remove) { try await self.remove($0, in: $1) }
     }
 
-    private func find(_ request: ProtoFindConversationsRequest, in context: RPCContext) async throws -> ProtoFindConversationsResponse {
+    private func find(
+        _ request: ProtoFindConversationsRequest, in context: RPCContext
+    ) async throws -> ProtoFindConversationsResponse {
         let user = request.userID.isEmpty ? nil : UserID(request.userID)
         guard request.userID.isEmpty == (user == nil) else { throw Failure.notFound("user") }
         guard let condition = request.modelCondition else { throw Failure.missing("metadata") }
@@ -48,7 +50,8 @@ struct IndexHandler: CallHandler {
     private static func check(_ outcome: String, of path: MetadataPath, isOfUser: Bool) throws(Failure) {
         switch outcome {
         case "not_indexed":
-            throw .invalid("metadata.\(path.dotted)", reason: "is not indexed. The app's own server can add an index of it")
+            throw .invalid(
+                "metadata.\(path.dotted)", reason: "is not indexed. The app's own server can add an index of it")
         case "building":
             throw .invalid("metadata.\(path.dotted)", reason: "cannot be asked for yet, since its index is being built")
         case "unknown_cursor":
@@ -58,8 +61,11 @@ struct IndexHandler: CallHandler {
         }
     }
 
-    private func list(_ request: ProtoListIndexesRequest, in context: RPCContext) async throws -> ProtoListIndexesResponse {
-        let rows = try await database.runExclusive(ListIndexes(app: try AppID(contract: request.appID)), deadline: context.deadline)
+    private func list(
+        _ request: ProtoListIndexesRequest, in context: RPCContext
+    ) async throws -> ProtoListIndexesResponse {
+        let rows = try await database.runExclusive(
+            ListIndexes(app: try AppID(contract: request.appID)), deadline: context.deadline)
         let indexes = try support.reading {
             let columns = try rows.columns(of: ListIndexes.self)
             return try rows.compactMap { try columns.index(in: $0) }
@@ -71,19 +77,24 @@ struct IndexHandler: CallHandler {
         let path = try MetadataPath(validating: request.path)
         try path.checkSettable()
         let rows = try await database.runExclusive(
-            AddIndex(app: try AppID(contract: request.appID), path: path, most: Int64(MetadataIndex.maximumPerApp)), deadline: context.deadline)
+            AddIndex(app: try AppID(contract: request.appID), path: path, most: Int64(MetadataIndex.maximumPerApp)),
+            deadline: context.deadline)
         let row = try support.row(rows)
         let (outcome, index) = try support.reading {
             let columns = try rows.columns(of: AddIndex.self)
             return (try row[columns.outcome], try columns.index.index(in: row))
         }
         if outcome == "too_many" {
-            throw Failure.invalid("property", reason: "cannot be indexed: the app has \(MetadataIndex.maximumPerApp) indexes, which is the most")
+            throw Failure.invalid(
+                "property",
+                reason: "cannot be indexed: the app has \(MetadataIndex.maximumPerApp) indexes, which is the most")
         }
         if outcome == "removing" {
             throw Failure.invalid(
                 "property",
-                reason: "cannot be indexed now: \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. Try again later")
+                reason:
+                    "cannot be indexed now: \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. Try again later"
+            )
         }
         guard let index else { throw Failure.invalidApp }
         return .with {
@@ -96,7 +107,9 @@ struct IndexHandler: CallHandler {
         let query = RemoveIndex(app: try AppID(contract: request.appID), path: MetadataPath(trusted: request.path))
         let rows = try await database.runExclusive(query, deadline: context.deadline)
         let row = try support.row(rows)
-        guard try support.reading({ try row[rows.columns(of: RemoveIndex.self).answer] }) else { throw Failure.notFound("index") }
+        guard try support.reading({ try row[rows.columns(of: RemoveIndex.self).answer] }) else {
+            throw Failure.notFound("index")
+        }
         return ProtoEmpty()
     }
 }

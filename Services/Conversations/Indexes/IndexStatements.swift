@@ -19,7 +19,9 @@ struct FindConversations: PostgresQuery {
 
     static let statement = Statement(
         "index.find",
-        sql: "SELECT r.outcome, r.ids, r.total, r.has_more FROM metadata.find_conversations($1, $2, $3, $4, $5, $6, $7, $8) r", isIdempotent: true)
+        sql:
+            "SELECT r.outcome, r.ids, r.total, r.has_more FROM metadata.find_conversations($1, $2, $3, $4, $5, $6, $7, $8) r",
+        isIdempotent: true)
 
     var parameters: [Value] {
         let (kind, text): (String, String?) =
@@ -29,7 +31,8 @@ struct FindConversations: PostgresQuery {
             case .exists: ("exists", nil)
             }
         return [
-            .uuid(app.rawValue), .text(user?.rawValue ?? ""), .text(condition.path.dotted), .text(kind), Value(text), .int8(pageSize),
+            .uuid(app.rawValue), .text(user?.rawValue ?? ""), .text(condition.path.dotted), .text(kind), Value(text),
+            .int8(pageSize),
             Value(from?.rawValue), .int8(Int64(MetadataCondition.countLimit)),
         ]
     }
@@ -57,7 +60,8 @@ struct ListIndexes: PostgresQuery {
 
     typealias Columns = IndexColumns
 
-    static let statement = Statement("index.list", sql: "SELECT i.path, i.created_at, i.ready_at FROM metadata.indexes_of($1) i", isIdempotent: true)
+    static let statement = Statement(
+        "index.list", sql: "SELECT i.path, i.created_at, i.ready_at FROM metadata.indexes_of($1) i", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue)] }
 }
@@ -72,7 +76,8 @@ struct AddIndex: PostgresQuery {
     typealias Columns = AddedIndexColumns
 
     static let statement = Statement(
-        "index.add", sql: "SELECT i.outcome, i.path, i.created_at, i.ready_at FROM metadata.add_index($1, $2, $3) i", isIdempotent: true)
+        "index.add", sql: "SELECT i.outcome, i.path, i.created_at, i.ready_at FROM metadata.add_index($1, $2, $3) i",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(path.dotted), .int8(most)] }
 }
@@ -93,7 +98,8 @@ struct RemoveIndex: PostgresQuery {
 struct AppsWithUnfinishedIndexes: PostgresQuery {
     typealias Columns = AppsColumns
 
-    static let statement = Statement("index.build_apps", sql: "SELECT metadata.apps_with_unfinished_indexes() AS apps", isIdempotent: true)
+    static let statement = Statement(
+        "index.build_apps", sql: "SELECT metadata.apps_with_unfinished_indexes() AS apps", isIdempotent: true)
 
     var parameters: [Value] { [] }
 }
@@ -106,7 +112,8 @@ struct BuildIndexes: PostgresQuery {
 
     typealias Columns = IndexBuildColumns
 
-    static let statement = Statement("index.build", sql: "SELECT metadata.build_indexes($1, $2) AS looked_at", isIdempotent: true)
+    static let statement = Statement(
+        "index.build", sql: "SELECT metadata.build_indexes($1, $2) AS looked_at", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }

@@ -21,12 +21,16 @@ struct BulkReceiptHandler: CallHandler {
         router.register(ConversationsAPI.giveReceipts) { try await self.giveReceipts($0, in: $1) }
     }
 
-    private func giveReceipts(_ request: ProtoGiveReceiptsRequest, in context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
+    private func giveReceipts(
+        _ request: ProtoGiveReceiptsRequest, in context: RPCContext
+    ) async throws -> ProtoGiveReceiptsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         let conversation = try ConversationID(contract: request.conversationID)
-        guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
+        guard let kind = ReceiptKind(rawValue: request.kind) else {
+            throw Failure.invalid("type", reason: "must be read or delivery")
+        }
         guard request.messageIds.count <= ConversationsAPI.maximumReceipts else {
             throw Failure.invalid("ids", reason: "names more than \(ConversationsAPI.maximumReceipts) messages")
         }
@@ -46,9 +50,12 @@ struct BulkReceiptHandler: CallHandler {
     }
 
     /// Gives receipts, at most once under an idempotency key.
-    func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> Given {
+    func give(
+        _ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, by caller: Caller
+    ) async throws -> Given {
         let query = GiveReceipts(
-            app: caller.app, user: caller.user, conversation: conversation, messages: messages, status: kind == .read ? 2 : 1,
+            app: caller.app, user: caller.user, conversation: conversation, messages: messages,
+            status: kind == .read ? 2 : 1,
             audienceLimit: support.receiptAudienceLimit,
             origin: caller.origin)
         given.increment(by: messages.count)
@@ -72,9 +79,12 @@ struct BulkReceiptHandler: CallHandler {
     }
 
     /// Returns the messages that the user at present does not see in the conversation.
-    private func unseen(_ messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> [MessageID] {
+    private func unseen(
+        _ messages: [MessageID], in conversation: ConversationID, by caller: Caller
+    ) async throws -> [MessageID] {
         let rows = try await support.database.runExclusive(
-            SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages), for: caller)
+            SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages),
+            for: caller)
         let columns = try rows.columns(of: SeenMessages.self)
         let seen = Set(try rows.map { MessageID(rawValue: try $0[columns.message]) })
         return messages.filter { !seen.contains($0) }

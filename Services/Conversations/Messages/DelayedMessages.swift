@@ -19,7 +19,8 @@ struct DelayedMessages: Service {
     private let support: ServiceContext
     private let logger: Logger
     private let sent = Counter(label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "sent")])
-    private let dropped = Counter(label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "dropped")])
+    private let dropped = Counter(
+        label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "dropped")])
     private let failures = Counter(label: "strata_conversations_delayed_message_failures_total")
 
     /// The longest pause before the next search. A delay is at least as long, so messages accepted by other instances
@@ -67,7 +68,8 @@ struct DelayedMessages: Service {
 
     private func report(_ error: any Error) {
         failures.increment()
-        logger.warning("delayed messages could not be sent", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+        logger.warning(
+            "delayed messages could not be sent", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
     /// The due work of one app, as found by one search.
@@ -111,7 +113,8 @@ struct DelayedMessages: Service {
 
     private func findDue() async throws -> (waiting: [AppID: Work], pause: Duration) {
         let rows = try await support.database.runExclusive(
-            DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)), deadline: .now + .seconds(30))
+            DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)),
+            deadline: .now + .seconds(30))
         let columns = try rows.columns(of: DueDelayed.self)
         var (waiting, pause): ([AppID: Work], Duration) = ([:], Self.longestPause)
         for row in rows {
@@ -129,13 +132,15 @@ struct DelayedMessages: Service {
     /// Publishes which users of an app are still typing, and which have finished.
     /// - Returns: false if no user was typing.
     private func announceTyping(in app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await support.database.runExclusive(TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
+        let rows = try await support.database.runExclusive(
+            TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
         let columns = try rows.columns(of: TypeDelayed.self)
         for row in rows {
             guard let actor = try row[optional: columns.actor].map({ UserID(trusted: $0) }) else { continue }
             let conversation = ConversationID(rawValue: try row[columns.conversation])
             switch try row[optional: columns.action] {
-            case "started": support.publisher.announce(.started, by: actor, in: conversation, goodFor: Self.typingGoodFor)
+            case "started":
+                support.publisher.announce(.started, by: actor, in: conversation, goodFor: Self.typingGoodFor)
             case "finished": support.publisher.announce(.finished, by: actor, in: conversation, goodFor: nil)
             default: break
             }
@@ -168,7 +173,9 @@ struct DelayedMessages: Service {
 
     /// Publishes a sent message. If the publication is lost, gateways find the change in the log, as with any other.
     private func announce(_ row: Row, by columns: DelayedColumns, deadline: ContinuousClock.Instant) async throws {
-        let (app, conversation) = (AppID(rawValue: try row[columns.app]), ConversationID(rawValue: try row[columns.conversation]))
+        let (app, conversation) = (
+            AppID(rawValue: try row[columns.app]), ConversationID(rawValue: try row[columns.conversation])
+        )
         let actor = try row[optional: columns.actor].map { UserID(trusted: $0) }
         defer { if let actor { support.publisher.announce(.finished, by: actor, in: conversation, goodFor: nil) } }
         guard try row[columns.outcome] == "ok" else { return dropped.increment() }
@@ -187,13 +194,17 @@ struct DelayedMessages: Service {
         }
         let (id, ordinal) = (MessageID(rawValue: try row[columns.message]), try row[columns.ordinal])
         let message = StrataModel.Message(
-            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender, sentAt: createdAt,
+            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender,
+            sentAt: createdAt,
             parts: MessageRow.decode(try row[columns.parts]),
-            recipients: try row[columns.recipients].map { UserID(trusted: $0) }.map { .init(userID: $0, status: $0 == actor ? .read : .sent) },
-            notification: try row[optional: columns.notification], receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
+            recipients: try row[columns.recipients].map { UserID(trusted: $0) }
+                .map { .init(userID: $0, status: $0 == actor ? .read : .sent) },
+            notification: try row[optional: columns.notification],
+            receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             Change(
-                appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: nil,
+                appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor,
+                origin: nil,
                 messageCount: ordinal, counts: counts, content: .messageCreated(id: id, ordinal: ordinal, message),
                 hiddenFrom: kept.map(\.user))
         ])
@@ -221,8 +232,10 @@ struct DelayMessage: PostgresQuery {
     var parameters: [Value] {
         let sent = message.message
         return [
-            .uuid(sent.app.rawValue), .actor(sent.user), .uuid(sent.conversation.rawValue), .uuid(sent.message.rawValue), .bytes(sent.parts),
-            Value(sent.notification), Value(sent.contents?.map(\.rawValue)), Value(message.senderName), .int8(delay), .int8(typing),
+            .uuid(sent.app.rawValue), .actor(sent.user), .uuid(sent.conversation.rawValue),
+            .uuid(sent.message.rawValue), .bytes(sent.parts),
+            Value(sent.notification), Value(sent.contents?.map(\.rawValue)), Value(message.senderName), .int8(delay),
+            .int8(typing),
             Value(limit),
         ]
     }
@@ -254,7 +267,8 @@ struct DueDelayed: PostgresQuery {
 
     static let statement = Statement(
         "message.due_delayed",
-        sql: "SELECT r.app_id, r.ids, r.is_typing, r.next_in FROM conversations.due_delayed($1, $2, $3) r", isIdempotent: true)
+        sql: "SELECT r.app_id, r.ids, r.is_typing, r.next_in FROM conversations.due_delayed($1, $2, $3) r",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(after.rawValue), .int8(apps), .int8(limit)] }
 }
@@ -282,7 +296,8 @@ struct PutOffDelayed: PostgresQuery {
 
     typealias Columns = NoColumns
 
-    static let statement = Statement("message.put_off_delayed", sql: "SELECT conversations.put_off_delayed($1)", isIdempotent: true)
+    static let statement = Statement(
+        "message.put_off_delayed", sql: "SELECT conversations.put_off_delayed($1)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(message)] }
 }
@@ -295,7 +310,8 @@ struct TypeDelayed: PostgresQuery {
     typealias Columns = TypeDelayedColumns
 
     static let statement = Statement(
-        "message.type_delayed", sql: "SELECT r.conversation_id, r.actor, r.action FROM conversations.type_delayed($1, $2) r")
+        "message.type_delayed",
+        sql: "SELECT r.conversation_id, r.actor, r.action FROM conversations.type_delayed($1, $2) r")
 
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
 }

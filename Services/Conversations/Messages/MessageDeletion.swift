@@ -53,10 +53,12 @@ struct MessageDeletion {
         var shown: [UserID: Message?] = [:]
         for (user, last) in overrides { shown[user] = .some(last?.message(identities)) }
         return caller.change(
-            in: conversation, at: place.position, createdAt: place.createdAt, messageCount: messageCount, counts: counts,
+            in: conversation, at: place.position, createdAt: place.createdAt, messageCount: messageCount,
+            counts: counts,
             content: .messageDeleted(
                 id: message, ordinal: ordinal,
-                lastMessage: Change.LastMessage(changed: lastChanged, message: last?.message(identities), overrides: shown)),
+                lastMessage: Change.LastMessage(
+                    changed: lastChanged, message: last?.message(identities), overrides: shown)),
             hiddenFrom: hiddenFrom)
     }
 }

@@ -31,7 +31,9 @@ struct MessageHandler: CallHandler {
 
     // MARK: Send
 
-    private func sendMessage(_ request: ProtoSendMessageRequest, in context: RPCContext) async throws -> ProtoSendMessageResponse {
+    private func sendMessage(
+        _ request: ProtoSendMessageRequest, in context: RPCContext
+    ) async throws -> ProtoSendMessageResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
@@ -39,7 +41,8 @@ struct MessageHandler: CallHandler {
             try await sendMessage(request, for: caller)
         } answer: { earlier in
             guard let id = earlier.object.map({ MessageID(rawValue: $0) }) else { throw Failure.notFound("message") }
-            let message = try await message(id, for: request.byServer ? .appServer : caller.user, in: caller.app, deadline: caller.deadline)
+            let message = try await message(
+                id, for: request.byServer ? .appServer : caller.user, in: caller.app, deadline: caller.deadline)
             return .with {
                 $0.message = ProtoMessage(message)
                 $0.place = ProtoChangePlace(earlier.place)
@@ -47,18 +50,24 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    private func sendMessage(_ request: ProtoSendMessageRequest, for caller: Caller) async throws -> ProtoSendMessageResponse? {
-        let (id, conversation) = (try MessageID(contract: request.id), try ConversationID(contract: request.conversationID))
+    private func sendMessage(
+        _ request: ProtoSendMessageRequest, for caller: Caller
+    ) async throws -> ProtoSendMessageResponse? {
+        let (id, conversation) = (
+            try MessageID(contract: request.id), try ConversationID(contract: request.conversationID)
+        )
         // Encode the parts before anything is written, so that no unreadable message is stored.
         var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         let contents = parts.compactMap(\.contentID)
         if !contents.isEmpty {
-            try await support.measure(&parts, by: request.byServer ? .appServer : caller.user, in: caller.app, deadline: caller.deadline)
+            try await support.measure(
+                &parts, by: request.byServer ? .appServer : caller.user, in: caller.app, deadline: caller.deadline)
         }
         let stored = try MessageParts.encode(parts)
         let query = SendMessage(
             app: caller.app, user: caller.user, conversation: conversation, message: id, parts: stored,
-            notification: request.hasNotification ? request.notification : nil, origin: caller.origin, contents: contents.isEmpty ? nil : contents,
+            notification: request.hasNotification ? request.notification : nil, origin: caller.origin,
+            contents: contents.isEmpty ? nil : contents,
             mayWaitForID: !contents.isEmpty)
         guard let written = try await store(query, as: request, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.columns(of: SendMessage.self))
@@ -84,9 +93,11 @@ struct MessageHandler: CallHandler {
             counts[caller.user] = UserCounts(excluded: uncounted, hidden: try row[columns.hidden], position: position)
         }
         let message = StrataModel.Message(
-            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender, sentAt: createdAt, parts: parts,
+            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender,
+            sentAt: createdAt, parts: parts,
             recipients: recipients,
-            notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
+            notification: request.hasNotification ? request.notification : nil,
+            receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             caller.change(
                 in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, counts: counts,
@@ -103,16 +114,21 @@ struct MessageHandler: CallHandler {
     /// A message with content also locks the content, so it runs in its own transaction. Other messages share one, in
     /// which no statement may wait for a message id that another transaction is using. Such a statement is repeated in
     /// its own transaction.
-    private func store(_ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller) async throws -> WriteResult? {
+    private func store(
+        _ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller
+    ) async throws -> WriteResult? {
         if request.byServer {
             // Use a separate transaction: the lookups for a sender who is not a participant must not delay a group.
             var query = query
             query.mayWaitForID = true
             return try await support.write(
-                SendServerMessage(message: query, senderName: request.hasSenderName ? request.senderName : nil), for: caller)
+                SendServerMessage(message: query, senderName: request.hasSenderName ? request.senderName : nil),
+                for: caller)
         }
         guard !query.mayWaitForID else { return try await support.write(query, for: caller) }
-        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey)) else { return nil }
+        guard
+            let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey))
+        else { return nil }
         let columns = try written.columns(of: SendMessage.self)
         if try written.rows[0][columns.outcome] != "busy_id" { return written }
         // A statement that waits for another transaction runs in the large pool, where no list or replay needs the
@@ -123,38 +139,51 @@ struct MessageHandler: CallHandler {
     }
 
     /// Stores a message of an app's own server for later sending.
-    private func scheduleMessage(_ request: ProtoScheduleMessageRequest, in context: RPCContext) async throws -> ProtoEmpty {
+    private func scheduleMessage(
+        _ request: ProtoScheduleMessageRequest, in context: RPCContext
+    ) async throws -> ProtoEmpty {
         let message = request.message
         let caller = try Caller(app: message.appID, user: message.actor, context)
         guard (1000...300_000).contains(request.delayMs), (0...request.delayMs).contains(request.typingMs) else {
             throw Failure.invalid("schedule", reason: "must be a delay from 1 to 300 s, and no more of typing")
         }
-        let (id, conversation) = (try MessageID(contract: message.id), try ConversationID(contract: message.conversationID))
+        let (id, conversation) = (
+            try MessageID(contract: message.id), try ConversationID(contract: message.conversationID)
+        )
         var parts = try message.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         let contents = parts.compactMap(\.contentID)
-        if !contents.isEmpty { try await support.measure(&parts, by: .appServer, in: caller.app, deadline: caller.deadline) }
+        if !contents.isEmpty {
+            try await support.measure(&parts, by: .appServer, in: caller.app, deadline: caller.deadline)
+        }
         let sent = SendMessage(
-            app: caller.app, user: caller.user, conversation: conversation, message: id, parts: try MessageParts.encode(parts),
-            notification: message.hasNotification ? message.notification : nil, origin: nil, contents: contents.isEmpty ? nil : contents,
+            app: caller.app, user: caller.user, conversation: conversation, message: id,
+            parts: try MessageParts.encode(parts),
+            notification: message.hasNotification ? message.notification : nil, origin: nil,
+            contents: contents.isEmpty ? nil : contents,
             mayWaitForID: true)
         let rows = try await database.runExclusive(
             DelayMessage(
-                message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil), delay: request.delayMs,
+                message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil),
+                delay: request.delayMs,
                 typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
         let (row, columns) = (try support.row(rows), try rows.columns(of: DelayMessage.self))
         let outcome = try row[columns.outcome]
         try Self.checkSender(outcome)
         try Refusal.check(outcome, what: "conversation")
-        if outcome == "unknown_content" { throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts) }
+        if outcome == "unknown_content" {
+            throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts)
+        }
         if outcome == "id_in_use" { throw Failure(.idInUse, "The id is in use.") }
         if outcome == "too_many" { throw QuotaRefusal.delayedMessages.failure(support.quotas) }
         if try row[columns.isTyping] {
-            support.publisher.announce(.started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
+            support.publisher.announce(
+                .started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
         }
         return ProtoEmpty()
     }
 
-    private func sender(of request: ProtoSendMessageRequest, for caller: Caller) async throws(Failure) -> MessageSender {
+    private func sender(of request: ProtoSendMessageRequest, for caller: Caller) async throws(Failure) -> MessageSender
+    {
         if request.hasSenderName { return .name(request.senderName) }
         let identities = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
         return .user(identities[caller.user] ?? BasicIdentity(userID: caller.user))
@@ -199,7 +228,9 @@ struct MessageHandler: CallHandler {
         return message.message(try await support.directory.basic(message.users, in: app, deadline: deadline))
     }
 
-    private func listMessages(_ request: ProtoListMessagesRequest, in context: RPCContext) async throws -> ProtoListMessagesResponse {
+    private func listMessages(
+        _ request: ProtoListMessagesRequest, in context: RPCContext
+    ) async throws -> ProtoListMessagesResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let conversation = try ConversationID(contract: request.conversationID)
         let from = request.hasFromID ? try MessageID(contract: request.fromID) : nil
@@ -213,7 +244,8 @@ struct MessageHandler: CallHandler {
         let outcome = try header[columns.outcome]
         try Refusal.check(outcome, what: "conversation")
         if outcome == "unknown_cursor" {
-            throw caller.isServer ? Failure.notFound("message") : .invalid("from_id", reason: "is not the id of a message in this list")
+            throw caller.isServer
+                ? Failure.notFound("message") : .invalid("from_id", reason: "is not the id of a message in this list")
         }
         let total = try header[columns.total]
         let messages = try rows.dropFirst().compactMap { try MessageRow($0, by: columns.message) }
@@ -233,7 +265,9 @@ struct MessageHandler: CallHandler {
 
     // MARK: Delete
 
-    private func deleteMessage(_ request: ProtoDeleteMessageRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+    private func deleteMessage(
+        _ request: ProtoDeleteMessageRequest, in context: RPCContext
+    ) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
@@ -242,7 +276,9 @@ struct MessageHandler: CallHandler {
 
     private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> LogPosition? {
         let id = try MessageID(contract: request.messageID)
-        guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
+        guard let mode = DeletionMode(rawValue: request.mode) else {
+            throw Failure.invalid("mode", reason: "must be all_participants or my_devices")
+        }
         let query = DeleteMessage(
             app: caller.app, user: caller.user, message: id, mode: mode, origin: caller.origin,
             conversation: request.hasConversationID ? try ConversationID(contract: request.conversationID) : nil)
@@ -252,23 +288,32 @@ struct MessageHandler: CallHandler {
         if let change = deleted.change(of: id, by: caller, identities) { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
         if let place = deleted.userPlace {
-            let view = try await support.view(of: deleted.conversation, for: caller.user, in: caller.app, deadline: caller.deadline)
+            let view = try await support.view(
+                of: deleted.conversation, for: caller.user, in: caller.app, deadline: caller.deadline)
             let change = UserChange(
                 appID: caller.app, user: caller.user, position: place.position, createdAt: place.createdAt,
                 content: .messageHidden(id, view: view))
             support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
         }
-        return written.place ?? LogPosition(position: deleted.place?.position, userPosition: deleted.userPlace?.position)
+        return written.place
+            ?? LogPosition(position: deleted.place?.position, userPosition: deleted.userPlace?.position)
     }
 
     // MARK: Receipts
 
-    private func giveReceipt(_ request: ProtoGiveReceiptRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+    private func giveReceipt(
+        _ request: ProtoGiveReceiptRequest, in context: RPCContext
+    ) async throws -> ProtoChangePlace {
         let caller = try Caller(
-            app: request.appID, user: request.actor, idempotencyKey: request.hasMutation ? request.mutation : nil, context)
-        guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
+            app: request.appID, user: request.actor, idempotencyKey: request.hasMutation ? request.mutation : nil,
+            context)
+        guard let kind = ReceiptKind(rawValue: request.kind) else {
+            throw Failure.invalid("type", reason: "must be read or delivery")
+        }
         let id = try MessageID(contract: request.messageID)
-        guard caller.idempotencyKey == nil else { return ProtoChangePlace(try await giveNamed(kind, to: id, by: caller)) }
+        guard caller.idempotencyKey == nil else {
+            return ProtoChangePlace(try await giveNamed(kind, to: id, by: caller))
+        }
         return ProtoChangePlace(try await receipts.give(kind, by: caller.user, in: caller.app, to: id))
     }
 
@@ -276,7 +321,8 @@ struct MessageHandler: CallHandler {
     /// together with its key.
     private func giveNamed(_ kind: ReceiptKind, to message: MessageID, by caller: Caller) async throws -> LogPosition {
         let located = try await database.run(
-            LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]), deadline: caller.deadline)
+            LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]),
+            deadline: caller.deadline)
         guard let row = located.first else {
             // The message may have been deleted since the first request.
             return try await support.idempotent(caller) { throw Failure.notFound("message") }

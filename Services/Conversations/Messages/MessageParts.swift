@@ -19,14 +19,18 @@ enum MessageParts {
     }
 
     /// Returns the failure for a message of an app's own server that states a wrong content size.
-    static func otherSize(at index: Int) -> Failure { .invalid("parts.\(index).content", reason: "has another size than was uploaded") }
+    static func otherSize(at index: Int) -> Failure {
+        .invalid("parts.\(index).content", reason: "has another size than was uploaded")
+    }
 }
 
 extension ServiceContext {
     /// Sets the size of every part with rich content to its uploaded size, and ignores sizes that users state. If an
     /// app's own server states a size, it must be correct.
     /// - Throws: `invalid_property` naming the first part whose content is missing or whose stated size is wrong.
-    func measure(_ parts: inout [MessagePart], by user: UserID, in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) {
+    func measure(
+        _ parts: inout [MessagePart], by user: UserID, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
             ReadContentSizes(app: app, contents: Array(contents), user: user), deadline: deadline)

@@ -19,14 +19,18 @@ struct PartEditor {
     ///   - limit: the maximum number of parts after the edit.
     /// - Throws: `not_found` for a missing part, `invalid_operation` for the removal of the last one,
     ///   `invalid_property` for exceeded limits.
-    init(_ parts: [MessagePart], applying edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp, limit: Int = Limits.partsPerMessage) throws {
+    init(
+        _ parts: [MessagePart], applying edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp,
+        limit: Int = Limits.partsPerMessage
+    ) throws {
         self.parts = parts
         self.time = time
         switch edit {
         case .add(let part): try add(try MessagePart(part))
         case .replace(let replacement): try replace(try find(replacement.part), by: try MessagePart(replacement.by))
         case .remove(let reference): try remove(try find(reference))
-        case .replaceAll(let all): try replaceAll(try all.parts.map { part throws(ContractViolation) in try MessagePart(part) })
+        case .replaceAll(let all):
+            try replaceAll(try all.parts.map { part throws(ContractViolation) in try MessagePart(part) })
         case nil: throw ContractViolation("EditPartsRequest.edit")
         }
         try checkLimits(limit)
@@ -49,7 +53,9 @@ struct PartEditor {
     }
 
     private mutating func add(_ part: MessagePart) throws {
-        guard !parts.contains(where: { $0.id == part.id }) else { throw Failure.invalid("id", reason: "is the id of another part of the message") }
+        guard !parts.contains(where: { $0.id == part.id }) else {
+            throw Failure.invalid("id", reason: "is the id of another part of the message")
+        }
         var part = part
         part.updatedAt = time
         index = parts.count
@@ -92,7 +98,8 @@ struct PartEditor {
         guard parts.count <= limit else { throw Failure.invalid("parts", reason: "would be more than \(limit)") }
         let inline = parts.reduce(0) { $0 + ($1.contentID == nil ? $1.size : 0) }
         guard inline <= Limits.inlineMessageBytes else {
-            throw Failure.invalid("parts", reason: "would have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
+            throw Failure.invalid(
+                "parts", reason: "would have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
         }
     }
 }

@@ -21,7 +21,9 @@ struct PartHandler: CallHandler {
         router.register(ConversationsAPI.editParts) { try await self.editParts($0, in: $1) }
     }
 
-    private func editParts(_ request: ProtoEditPartsRequest, in context: RPCContext) async throws -> ProtoEditPartsResponse {
+    private func editParts(
+        _ request: ProtoEditPartsRequest, in context: RPCContext
+    ) async throws -> ProtoEditPartsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
@@ -83,15 +85,21 @@ struct PartHandler: CallHandler {
         }
     }
 
-    private func editOnce(_ id: MessageID, as request: ProtoEditPartsRequest, for caller: Caller) async throws -> Attempt {
+    private func editOnce(
+        _ id: MessageID, as request: ProtoEditPartsRequest, for caller: Caller
+    ) async throws -> Attempt {
         let found = try await database.run(
             GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
         let columns = try found.columns(of: GetMessage.self)
-        guard let row = found.first, let message = try MessageRow(row, by: columns) else { throw Failure.notFound("message") }
+        guard let row = found.first, let message = try MessageRow(row, by: columns) else {
+            throw Failure.notFound("message")
+        }
         if request.hasConversationID, try message.conversationID != ConversationID(contract: request.conversationID) {
             throw Failure.notFound("message")
         }
-        guard caller.isServer || message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
+        guard caller.isServer || message.sender == caller.user else {
+            throw Failure.accessDenied("Only its sender can change a message.")
+        }
         let stored = try row[columns.parts]
         let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)
 
@@ -100,19 +108,24 @@ struct PartHandler: CallHandler {
         let time = StrataModel.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
         let editor = try PartEditor(message.parts, applying: request.edit, at: time, limit: support.partsLimit)
         guard !editor.edits.isEmpty else {
-            guard let place = try await support.recordNoEffect(caller, in: message.conversationID) else { return .repetition }
+            guard let place = try await support.recordNoEffect(caller, in: message.conversationID) else {
+                return .repetition
+            }
             return .done(answer(message.message(identities), after: editor, at: place))
         }
         return try await write(editor, over: stored, to: id, at: time, naming: identities, for: caller)
     }
 
     private func write(
-        _ editor: PartEditor, over stored: [UInt8], to id: MessageID, at time: StrataModel.Timestamp, naming identities: [UserID: BasicIdentity],
+        _ editor: PartEditor, over stored: [UInt8], to id: MessageID, at time: StrataModel.Timestamp,
+        naming identities: [UserID: BasicIdentity],
         for caller: Caller
     ) async throws -> Attempt {
         var parts = editor.parts
         let contents = parts.compactMap(\.contentID)
-        if !contents.isEmpty { try await support.measure(&parts, by: caller.user, in: caller.app, deadline: caller.deadline) }
+        if !contents.isEmpty {
+            try await support.measure(&parts, by: caller.user, in: caller.app, deadline: caller.deadline)
+        }
         let query = EditParts(
             app: caller.app, user: caller.user, message: id, stored: stored, parts: try MessageParts.encode(parts),
             edits: try OperationsJSON.edits(editor.edits),
@@ -125,7 +138,9 @@ struct PartHandler: CallHandler {
         if outcome == "unknown_content" {
             throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts)
         }
-        let (position, createdAt) = (Position(try row[columns.position]), StrataModel.Timestamp(try row[columns.createdAt]))
+        let (position, createdAt) = (
+            Position(try row[columns.position]), StrataModel.Timestamp(try row[columns.createdAt])
+        )
         let messageCount = try row[columns.messageCount]
         guard let edited = try MessageRow(row, by: columns.message) else { throw Failure.notFound("message") }
         let message = edited.message(identities)
@@ -138,7 +153,9 @@ struct PartHandler: CallHandler {
         return .done(answer(message, after: editor, at: written.place ?? LogPosition(position: position)))
     }
 
-    private func answer(_ message: StrataModel.Message, after editor: PartEditor, at place: LogPosition) -> ProtoEditPartsResponse {
+    private func answer(
+        _ message: StrataModel.Message, after editor: PartEditor, at place: LogPosition
+    ) -> ProtoEditPartsResponse {
         .with {
             $0.place = ProtoChangePlace(place)
             $0.message = ProtoMessage(message)

@@ -40,7 +40,8 @@ struct ReceiptChangeColumns: ColumnSet {
         guard let position = try row[optional: position].map({ Position($0) }) else { return nil }
         let receipts = try receipts(in: row)
         return Change(
-            appID: app, conversationID: conversation, position: position, createdAt: StrataModel.Timestamp(try row[createdAt]),
+            appID: app, conversationID: conversation, position: position,
+            createdAt: StrataModel.Timestamp(try row[createdAt]),
             actor: receipts.first?.user, origin: origin, messageCount: try row[messageCount],
             counts: try counts.counts(in: row, at: position), content: .receipts(receipts))
     }
@@ -49,13 +50,17 @@ struct ReceiptChangeColumns: ColumnSet {
         let (users, messages, ordinals) = (try row[users], try row[messages], try row[ordinals])
         let (statuses, senders, audiences) = (try row[statuses], try row[senders], try row[audiences])
         let hiddenFroms = try row[hiddenFroms]
-        guard [messages.count, ordinals.count, statuses.count, senders.count, audiences.count, hiddenFroms.count].allSatisfy({ $0 == users.count })
+        guard
+            [messages.count, ordinals.count, statuses.count, senders.count, audiences.count, hiddenFroms.count]
+                .allSatisfy({ $0 == users.count })
         else {
-            throw PostgresError(code: .decoding, column: "users", reason: "has another number of elements than what belongs to it")
+            throw PostgresError(
+                code: .decoding, column: "users", reason: "has another number of elements than what belongs to it")
         }
         return users.indices.map { index in
             Change.Receipt(
-                user: UserID(trusted: users[index]), messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
+                user: UserID(trusted: users[index]), messageID: MessageID(rawValue: messages[index]),
+                ordinal: ordinals[index],
                 status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered,
                 sender: senders[index].isEmpty ? nil : UserID(trusted: senders[index]),
                 audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader,

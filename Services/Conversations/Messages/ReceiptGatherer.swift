@@ -45,7 +45,10 @@ final class ReceiptGatherer: Sendable {
     ///   - audienceLimit: the maximum number of participants for which all are notified. Beyond it, only the sender and
     ///     the reader are.
     ///   - recordedApps: the apps whose receipts are recorded for webhooks. nil: none.
-    init(database: Database, publisher: Publisher, window: Duration, audienceLimit: Int, recordedApps: RecordedApps? = nil) {
+    init(
+        database: Database, publisher: Publisher, window: Duration, audienceLimit: Int,
+        recordedApps: RecordedApps? = nil
+    ) {
         self.recordedApps = recordedApps
         self.database = database
         self.publisher = publisher
@@ -55,7 +58,9 @@ final class ReceiptGatherer: Sendable {
 
     /// Returns after the receipt is committed. A receipt without effect has no position in a log.
     /// - Throws: `not_found`, `access_denied` to a former participant, or the failure of the database.
-    func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) -> LogPosition {
+    func give(
+        _ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID
+    ) async throws(Failure) -> LogPosition {
         given.increment()
         let result = await withCheckedContinuation { answer in
             let receipt = Receipt(app: app, user: user, message: message, kind: kind, answer: answer)
@@ -95,7 +100,8 @@ final class ReceiptGatherer: Sendable {
         for (app, numbers) in Dictionary(grouping: receipts.indices, by: { receipts[$0].app }) {
             let rows = try await database.run(
                 LocateMessages(
-                    app: app, users: numbers.map { receipts[$0].user.rawValue }, messages: numbers.map { receipts[$0].message.rawValue }),
+                    app: app, users: numbers.map { receipts[$0].user.rawValue },
+                    messages: numbers.map { receipts[$0].message.rawValue }),
                 deadline: deadline)
             do {
                 let columns = try rows.columns(of: LocateMessages.self)
@@ -154,17 +160,21 @@ final class ReceiptGatherer: Sendable {
         _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ([String], LogPosition) {
         let query = GiveGatheredReceipts(
-            app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue), messages: receipts.map(\.message.rawValue),
+            app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue),
+            messages: receipts.map(\.message.rawValue),
             statuses: receipts.map { $0.kind == .read ? 2 : 1 }, audienceLimit: Int64(audienceLimit))
         let rows =
             recordedApps?.mayHaveHooks(place.app) ?? false
-            ? try await database.run(GiveRecordedReceipts(receipts: query), lockKey: place.conversation.lockKey, deadline: deadline)
+            ? try await database.run(
+                GiveRecordedReceipts(receipts: query), lockKey: place.conversation.lockKey, deadline: deadline)
             : try await database.run(query, lockKey: place.conversation.lockKey, deadline: deadline)
         do {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             let columns = try rows.columns(of: GiveGatheredReceipts.self)
             let outcomes = try row[columns.outcomes]
-            guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .empty) }
+            guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else {
+                return (outcomes, .empty)
+            }
             publish(change)
             return (outcomes, LogPosition(position: change.position))
         } catch {

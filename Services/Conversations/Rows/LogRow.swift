@@ -42,7 +42,9 @@ struct LogRow {
     let message: MessageRow?
 
     init(_ row: Row, by columns: LogColumns) throws {
-        guard let entry = Entry(rawValue: try row[columns.entry]) else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        guard let entry = Entry(rawValue: try row[columns.entry]) else {
+            throw Failure(.internalServerError, "Something went wrong on our side.")
+        }
         self.entry = entry
         app = try row[optional: columns.app].map { AppID(rawValue: $0) }
         conversation = try row[optional: columns.conversation].map { ConversationID(rawValue: $0) }
@@ -58,7 +60,9 @@ struct LogRow {
         ordinal = try row[optional: columns.ordinal] ?? 0
         messageCount = try row[optional: columns.messageCount] ?? 0
         operations = try row[optional: columns.operations]
-        createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) } ?? StrataModel.Timestamp(microseconds: 0)
+        createdAt =
+            try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
+            ?? StrataModel.Timestamp(microseconds: 0)
         user = try row[optional: columns.user].map { UserID(trusted: $0) }
         flag = try row[optional: columns.flag] ?? false
         uncounted = try row[optional: columns.uncounted] ?? 0
@@ -230,11 +234,17 @@ private struct AllReadOperations: Decodable {
 extension LogRow {
     /// Returns the published change, with the objects' present state instead of their former one.
     /// - Parameter overrides: for kind 6, the users who see another last message than the others.
-    func change(_ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]) throws -> Change {
-        guard let app, let conversation else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+    func change(
+        _ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]
+    ) throws -> Change {
+        guard let app, let conversation else {
+            throw Failure(.internalServerError, "Something went wrong on our side.")
+        }
         return Change(
-            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: origin,
-            messageCount: messageCount, counts: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor,
+            origin: origin,
+            messageCount: messageCount, counts: [:],
+            content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
             hiddenFrom: try hiddenFrom)
     }
 
@@ -252,7 +262,8 @@ extension LogRow {
             operations.map {
                 Change.Receipt(
                     user: UserID(trusted: $0.user), messageID: MessageID(rawValue: $0.messageID), ordinal: $0.ordinal,
-                    status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: $0.sender.isEmpty ? nil : UserID(trusted: $0.sender),
+                    status: RecipientStatus(rawValue: $0.status) ?? .delivered,
+                    sender: $0.sender.isEmpty ? nil : UserID(trusted: $0.sender),
                     audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader,
                     hiddenFrom: $0.hiddenFrom?.map { UserID(trusted: $0) } ?? [])
             })
@@ -272,7 +283,8 @@ extension LogRow {
         case 2:
             let operations: ParticipantsOperations = try OperationsJSON.decode(operations)
             return .participantsChanged(
-                added: operations.added.map { named(UserID(trusted: $0)) }, removed: operations.removed.map { UserID(trusted: $0) },
+                added: operations.added.map { named(UserID(trusted: $0)) },
+                removed: operations.removed.map { UserID(trusted: $0) },
                 distinctCleared: operations.distinctCleared, conversation: operations.added.isEmpty ? nil : body)
         case 3:
             let operations: EffectsOperations = try OperationsJSON.decode(operations)
@@ -288,15 +300,19 @@ extension LogRow {
             return .messageDeleted(
                 id: try requiredMessageID(), ordinal: ordinal,
                 lastMessage: Change.LastMessage(
-                    changed: operations.lastChanged, message: operations.lastChanged ? message?.message(identities) : nil, overrides: overrides))
+                    changed: operations.lastChanged,
+                    message: operations.lastChanged ? message?.message(identities) : nil, overrides: overrides))
         case 7: return try Self.receipts(in: operations ?? "[]")
         case 8:
             let operations: AllReadOperations = try OperationsJSON.decode(operations)
             return .allRead(
-                user: UserID(trusted: operations.user), upTo: Position(operations.upTo), audience: operations.told?.map { UserID(trusted: $0) })
+                user: UserID(trusted: operations.user), upTo: Position(operations.upTo),
+                audience: operations.told?.map { UserID(trusted: $0) })
         case 9:
             let operations: PartsOperations = try OperationsJSON.decode(operations)
-            return .partsChanged(id: try requiredMessageID(), ordinal: ordinal, operations.edits.map(\.edit), message?.message(identities))
+            return .partsChanged(
+                id: try requiredMessageID(), ordinal: ordinal, operations.edits.map(\.edit),
+                message?.message(identities))
         default: throw Failure(.internalServerError, "Something went wrong on our side.")
         }
     }

@@ -26,16 +26,21 @@ struct MessageRow {
         guard let id = try row[optional: columns.id] else { return nil }
         self.init(
             id: MessageID(rawValue: id), conversationID: ConversationID(rawValue: try row[columns.conversation]),
-            position: Position(try row[columns.position]), ordinal: try row[columns.ordinal], sender: try row[columns.sender],
-            senderName: try row[optional: columns.senderName], sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: try row[columns.parts],
+            position: Position(try row[columns.position]), ordinal: try row[columns.ordinal],
+            sender: try row[columns.sender],
+            senderName: try row[optional: columns.senderName], sentAt: StrataModel.Timestamp(try row[columns.sentAt]),
+            parts: try row[columns.parts],
             notification: try row[optional: columns.notification],
             users: try row[columns.recipients], statuses: try row[columns.statuses],
-            updatedAt: try row[optional: columns.updatedAt].map { StrataModel.Timestamp($0) }, policy: try row[columns.policy])
+            updatedAt: try row[optional: columns.updatedAt].map { StrataModel.Timestamp($0) },
+            policy: try row[columns.policy])
     }
 
     private init(
-        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: String, senderName: String?,
-        sentAt: StrataModel.Timestamp, parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: StrataModel.Timestamp?,
+        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: String,
+        senderName: String?,
+        sentAt: StrataModel.Timestamp, parts: [UInt8], notification: String?, users: [String], statuses: [Int64],
+        updatedAt: StrataModel.Timestamp?,
         policy: Int64
     ) {
         self.id = id
@@ -70,7 +75,8 @@ struct MessageRow {
     func message(_ identities: [UserID: BasicIdentity]) -> StrataModel.Message {
         StrataModel.Message(
             id: id, conversationID: conversationID, position: position, ordinal: ordinal,
-            sender: sender.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(senderName ?? ""), sentAt: sentAt, parts: parts,
+            sender: sender.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(senderName ?? ""),
+            sentAt: sentAt, parts: parts,
             recipients: recipients,
             notification: notification, updatedAt: updatedAt, receiptPolicy: receiptPolicy)
     }
@@ -96,7 +102,8 @@ struct MessageColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) { try self.init(&names, prefix: "") }
 
     init(_ names: inout ColumnNames, prefix: String) throws(PostgresError) {
-        try self.init(&names, prefix: prefix, conversation: "\(prefix)conversation_id", policy: "\(prefix)receipt_policy")
+        try self.init(
+            &names, prefix: prefix, conversation: "\(prefix)conversation_id", policy: "\(prefix)receipt_policy")
     }
 
     /// Looks up the columns of the last message in a `view_row`. The view's columns contain the conversation and the
@@ -105,7 +112,8 @@ struct MessageColumns: ColumnSet {
         try self.init(&names, prefix: "last_", conversation: "conversation_id", policy: "receipt_policy")
     }
 
-    private init(_ names: inout ColumnNames, prefix: String, conversation: String, policy: String) throws(PostgresError) {
+    private init(_ names: inout ColumnNames, prefix: String, conversation: String, policy: String) throws(PostgresError)
+    {
         id = try names.column("\(prefix)message_id")
         self.conversation = try names.column(conversation)
         position = try names.column("\(prefix)position")
@@ -127,7 +135,8 @@ struct MessageColumns: ColumnSet {
     ///   - prefix: the prefix of the column names, which keeps them distinct from other columns.
     static func selected(from row: String, prefix: String) -> String {
         [
-            "message_id", "conversation_id", "position", "ordinal", "sender", "sent_at", "parts", "notification", "recipients", "statuses",
+            "message_id", "conversation_id", "position", "ordinal", "sender", "sent_at", "parts", "notification",
+            "recipients", "statuses",
             "updated_at", "receipt_policy", "sender_name",
         ]
         .map { "(\(row)).\($0) AS \(prefix)\($0)" }.joined(separator: ", ")

@@ -73,7 +73,9 @@ struct UserLogEntriesColumns: ColumnSet {
         guard let users = try row[optional: users] else { return nil }
         let (positions, times) = (try row[positions], try row[times])
         guard positions.count == users.count, times.count == users.count else {
-            throw PostgresError(code: .decoding, column: "told_users", reason: "has another number of elements than told_positions or told_at")
+            throw PostgresError(
+                code: .decoding, column: "told_users",
+                reason: "has another number of elements than told_positions or told_at")
         }
         return users.indices.map { index in
             Entry(

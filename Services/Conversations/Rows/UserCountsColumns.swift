@@ -18,8 +18,10 @@ struct UserCountsColumns: ColumnSet {
     func counts(in row: Row, at position: Position) throws(PostgresError) -> [UserID: UserCounts] {
         let (uncounted, hidden) = (try row[optional: uncounted] ?? [], try row[optional: hidden] ?? [])
         var counts: [UserID: UserCounts] = [:]
-        for (index, user) in (try row[optional: users] ?? []).enumerated() where index < uncounted.count && index < hidden.count {
-            counts[UserID(trusted: user)] = UserCounts(excluded: uncounted[index], hidden: hidden[index], position: position)
+        for (index, user) in (try row[optional: users] ?? []).enumerated()
+        where index < uncounted.count && index < hidden.count {
+            counts[UserID(trusted: user)] = UserCounts(
+                excluded: uncounted[index], hidden: hidden[index], position: position)
         }
         return counts
     }

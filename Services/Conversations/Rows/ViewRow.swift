@@ -39,7 +39,8 @@ struct ViewRow {
         ConversationView(
             conversation: Conversation(
                 id: id, createdAt: createdAt, isDistinct: isDistinct,
-                participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: metadata, position: position,
+                participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: metadata,
+                position: position,
                 epoch: epoch, receiptPolicy: receiptPolicy),
             isParticipant: isParticipant, lastMessage: lastMessage?.message(identities),
             counts: UserCounts(excluded: uncounted, hidden: hidden, position: position), messageCount: messageCount)

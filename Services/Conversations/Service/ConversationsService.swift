@@ -32,7 +32,8 @@ public final class ConversationsService: StrataService {
     public init(settings: ConversationsSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let database = try Self.database(settings, logger: logger)
-        let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
+        let redis = RedisClient(
+            configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: database.exclusive, counter: "strata_conversations_epoch_checks_total")
         let publisher = Publisher(redis: redis, epoch: { epoch.known }, logger: logger)
         let recordedApps = RecordedApps(database: database.hot, logger: logger)
@@ -45,18 +46,21 @@ public final class ConversationsService: StrataService {
             database: database, directory: directory, publisher: publisher, epoch: epoch,
             participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
             receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
+            quotas: settings.quotas, recordedApps: recordedApps
         )
         delayedMessages = DelayedMessages(support, logger: logger)
         erasures = Erasures(database: database, directory: directory, publisher: publisher, logger: logger)
         server = RPCServer(
-            Self.handlers(settings, support, erasures: erasures, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
+            Self.handlers(settings, support, erasures: erasures, logger: logger), configuration: settings.rpc,
+            eventLoopGroup: loops, logger: logger)
     }
 
     /// All services to run, in the order of their dependencies.
     public var services: [any Service] {
         [
-            redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder, delayedMessages, erasures,
+            redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder,
+            delayedMessages, erasures,
             server,
         ]
     }
@@ -73,11 +77,14 @@ public final class ConversationsService: StrataService {
         // The timeout of a statement, long enough for maintenance. Callers have their own deadlines.
         let patience = Duration.seconds(30)
         return Database(
-            hot: try settings.postgres.pool("conversations", mode: .grouping, connections: settings.connections, logger: logger),
+            hot: try settings.postgres.pool(
+                "conversations", mode: .grouping, connections: settings.connections, logger: logger),
             exclusive: try settings.postgres.pool(
-                "conversations", mode: .exclusive, connections: settings.exclusiveConnections, statementTimeout: patience, logger: logger),
+                "conversations", mode: .exclusive, connections: settings.exclusiveConnections,
+                statementTimeout: patience, logger: logger),
             large: try settings.postgres.pool(
-                "conversations-large", mode: .exclusive, connections: settings.largeConnections, statementTimeout: patience, logger: logger))
+                "conversations-large", mode: .exclusive, connections: settings.largeConnections,
+                statementTimeout: patience, logger: logger))
     }
 
     private static func handlers(
@@ -86,7 +93,8 @@ public final class ConversationsService: StrataService {
         let (database, directory, publisher) = (support.database, support.directory, support.publisher)
         let signIn = SignIn(
             database: database, directory: directory, publisher: publisher, keys: AppKeys(database: database),
-            nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime, logger: logger)
+            nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime,
+            logger: logger)
         let sessions = Sessions(database: database, publisher: publisher, lifetime: settings.sessionLifetime)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
@@ -96,13 +104,15 @@ public final class ConversationsService: StrataService {
     /// Returns the handlers of all calls except those about accounts.
     static func handlers(_ support: ServiceContext, receiptWindow: Duration, erasures: Erasures) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
-            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,
+            database: support.database, publisher: support.publisher, window: receiptWindow,
+            audienceLimit: support.receiptAudienceLimit,
             recordedApps: support.recordedApps)
         return [
             FollowingHandler(support), BlockHandler(support), ConversationHandler(support), FirstLoadHandler(support),
             MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
-            PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
+            PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support),
+            PushTokenHandler(support),
             IndexHandler(support), UserHandler(support, erasures: erasures),
         ]
     }

@@ -84,27 +84,34 @@ public struct ConversationsSettings: ServiceSettings {
         rpc = try settings.rpcServer(name: "conversations", common).withMethodNames
         let (day, decade) = (Duration.seconds(86_400), Duration.seconds(3650 * 86_400))
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
-        exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
+        exclusiveConnections = try settings.int(
+            "STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
         largeConnections = try settings.int("STRATA_POSTGRES_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
         partsLimit = try settings.int("STRATA_MESSAGE_PARTS_LIMIT", default: partsLimit, in: 1...10_000)
-        receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
-        receiptWindow = try settings.duration("STRATA_RECEIPT_WINDOW", default: receiptWindow, in: .zero ... .seconds(1))
+        receiptAudienceLimit = try settings.int(
+            "STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
+        receiptWindow = try settings.duration(
+            "STRATA_RECEIPT_WINDOW", default: receiptWindow, in: .zero ... .seconds(1))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
         let bytes = try settings.int("STRATA_METADATA_MAX_BYTES", default: Limits.metadataTreeBytes, in: 0...1 << 30)
         metadataLimits = MetadataLimits(keys: keys == 0 ? nil : keys, bytes: bytes == 0 ? nil : bytes)
         quotas = try Quotas(settings)
-        maximumPatchItems = try settings.int("STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)
+        maximumPatchItems = try settings.int(
+            "STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)
         retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2...decade)
-        sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600)...decade)
-        maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
+        sessionLifetime = try settings.duration(
+            "STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600)...decade)
+        maintenanceInterval = try settings.duration(
+            "STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
     }
 }
 
 extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// All values except the secret ones.
     public var description: String {
-        "ConversationsSettings(" + customMirror.children.map { "\($0.label ?? ""): \($0.value)" }.joined(separator: ", ") + ")"
+        "ConversationsSettings("
+            + customMirror.children.map { "\($0.label ?? ""): \($0.value)" }.joined(separator: ", ") + ")"
     }
 
     /// All values except the secret ones.
@@ -119,9 +126,11 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
                 "postgresURL": postgres.url, "connections": connections, "exclusiveConnections": exclusiveConnections,
                 "largeConnections": largeConnections, "redisURL": redis.url,
                 "postgresQueue": postgres.queue, "postgresQueueBytes": postgres.queueBytes, "redisQueue": redis.queue,
-                "redisQueueBytes": redis.queueBytes, "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
+                "redisQueueBytes": redis.queueBytes, "rpc": "\(rpc.host):\(rpc.port)",
+                "participantsLimit": participantsLimit,
                 "receiptAudienceLimit": receiptAudienceLimit,
-                "receiptWindow": receiptWindow, "metadataLimits": metadataLimits, "maximumPatchItems": maximumPatchItems,
+                "receiptWindow": receiptWindow, "metadataLimits": metadataLimits,
+                "maximumPatchItems": maximumPatchItems,
                 "quotas": quotas,
                 "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
             ])

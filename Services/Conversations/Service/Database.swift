@@ -21,7 +21,9 @@ struct Database: Sendable {
     /// - Parameter lockKey: the key of the conversation that the query locks, `UInt64(hashing:)`. nil: it locks
     ///   nothing.
     /// - Throws: the failure for the client, see `Failure(postgres:)`.
-    func run(_ query: some PostgresQuery, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+    func run(
+        _ query: some PostgresQuery, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Rows {
         do {
             return try await hot.query(query, lockKey: lockKey, deadline: deadline)
         } catch {

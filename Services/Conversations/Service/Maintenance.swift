@@ -47,22 +47,30 @@ struct Maintenance: Service {
     /// Runs each step once. A failed step does not prevent the others.
     func turn() async {
         var failed: [(step: String, failure: Failure)] = []
-        do throws(Failure) { try await maintainPartitions(deadline: .now + Self.stepTime) } catch { failed.append(("partitions", error)) }
+        do throws(Failure) { try await maintainPartitions(deadline: .now + Self.stepTime) } catch {
+            failed.append(("partitions", error))
+        }
         for step in sweepingSteps where !Task.isCancelled {
-            do throws(Failure) { _ = try await step.sweep(.now + Self.stepTime) } catch { failed.append((step.name, error)) }
+            do throws(Failure) { _ = try await step.sweep(.now + Self.stepTime) } catch {
+                failed.append((step.name, error))
+            }
         }
         guard let first = failed.first else { return }
         // Count one failure for a turn, because all steps fail together during an outage.
         failures.increment()
         logger.warning(
             "maintenance could not be done",
-            metadata: ["maintenance.steps": "\(failed.map(\.step).joined(separator: ","))", "error.code": "\(first.failure.code.id)"])
+            metadata: [
+                "maintenance.steps": "\(failed.map(\.step).joined(separator: ","))",
+                "error.code": "\(first.failure.code.id)",
+            ])
     }
 
     /// Creates the partitions of the next weeks and drops those older than the retention time. Does nothing while
     /// another instance does the same.
     func maintainPartitions(deadline: ContinuousClock.Instant) async throws(Failure) {
-        _ = try await database.runExclusive(MaintainPartitions(retention: retention.components.seconds), deadline: deadline)
+        _ = try await database.runExclusive(
+            MaintainPartitions(retention: retention.components.seconds), deadline: deadline)
     }
 
     /// Deletes expired rows in batches, so that transactions are short.
@@ -84,14 +92,19 @@ struct Maintenance: Service {
         let (seconds, limit) = (retention.components.seconds, Self.sweepBatch)
         return [
             step("accounts", SweepAccounts(limit: limit)), step("identities", SweepIdentities(limit: limit)),
-            step("logs", SweepLogs(retention: seconds, limit: limit)), step("deleted", SweepDeleted(retention: seconds, limit: limit)),
-            step("mutations", SweepMutations(retention: seconds, limit: limit)), step("trees", SweepTrees(limit: limit)),
+            step("logs", SweepLogs(retention: seconds, limit: limit)),
+            step("deleted", SweepDeleted(retention: seconds, limit: limit)),
+            step("mutations", SweepMutations(retention: seconds, limit: limit)),
+            step("trees", SweepTrees(limit: limit)),
             step("additions", SweepAdditions(limit: limit)),
         ]
     }
 
-    private func step<Query: PostgresQuery>(_ name: String, _ query: Query) -> SweepingStep where Query.Columns == SweepColumns {
-        SweepingStep(name: name) { (deadline) async throws(Failure) -> Int64 in try await sweep(query, deadline: deadline) }
+    private func step<Query: PostgresQuery>(_ name: String, _ query: Query) -> SweepingStep
+    where Query.Columns == SweepColumns {
+        SweepingStep(name: name) { (deadline) async throws(Failure) -> Int64 in
+            try await sweep(query, deadline: deadline)
+        }
     }
 
     /// Repeats a query until no rows are left, or until the deadline. The next turn does the rest.
@@ -137,7 +150,8 @@ struct MaintainPartitions: PostgresQuery {
     typealias Columns = NoColumns
 
     static let statement = Statement(
-        "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')", isIdempotent: true)
+        "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention)] }
 }
@@ -149,7 +163,8 @@ struct SweepTrees: PostgresQuery {
     typealias Columns = SweepColumns
 
     static let statement = Statement(
-        "maintenance.trees", sql: "SELECT s AS looked_at, s AS removed FROM metadata.sweep($1::int8) s", isIdempotent: true)
+        "maintenance.trees", sql: "SELECT s AS looked_at, s AS removed FROM metadata.sweep($1::int8) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
 }
@@ -161,7 +176,8 @@ struct SweepAdditions: PostgresQuery {
     typealias Columns = SweepColumns
 
     static let statement = Statement(
-        "maintenance.additions", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_additions($1::int8) s", isIdempotent: true)
+        "maintenance.additions",
+        sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_additions($1::int8) s", isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
 }
@@ -176,7 +192,9 @@ struct SweepMutations: PostgresQuery {
 
     static let statement = Statement(
         "maintenance.mutations",
-        sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8) s", isIdempotent: true)
+        sql:
+            "SELECT s AS looked_at, s AS removed FROM conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
 }
@@ -191,7 +209,8 @@ struct SweepLogs: PostgresQuery {
     typealias Columns = SweepColumns
 
     static let statement = Statement(
-        "maintenance.logs", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep($1::int8 * interval '1 second', $2::int8) s",
+        "maintenance.logs",
+        sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep($1::int8 * interval '1 second', $2::int8) s",
         isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
@@ -208,7 +227,9 @@ struct SweepDeleted: PostgresQuery {
 
     static let statement = Statement(
         "maintenance.deleted",
-        sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_deleted($1::int8 * interval '1 second', $2::int8) s", isIdempotent: true)
+        sql:
+            "SELECT s AS looked_at, s AS removed FROM conversations.sweep_deleted($1::int8 * interval '1 second', $2::int8) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
 }

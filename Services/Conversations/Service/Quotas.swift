@@ -46,17 +46,37 @@ enum QuotaRefusal: String {
         Counter(label: "strata_conversations_quota_refusals_total", dimensions: [("quota", rawValue)]).increment()
         let length = "Upload-Content-Length"
         return switch self {
-        case .followed: .invalid("user_ids", reason: "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
+        case .followed:
+            .invalid(
+                "user_ids",
+                reason: "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
         case .blocked: .invalid("blocks", reason: "would be more than \(quotas.blocked ?? 0) users")
-        case .pushTokens: .invalid("device_id", reason: "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
-        case .uploads: .invalid(length, reason: "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
-        case .uploadBytes: .invalid(length, reason: "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
+        case .pushTokens:
+            .invalid("device_id", reason: "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
+        case .uploads:
+            .invalid(
+                length,
+                reason: "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
+        case .uploadBytes:
+            .invalid(
+                length, reason: "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
         case .appUploads:
-            .invalid(length, reason: "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message")
-        case .appUploadBytes: .invalid(length, reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
+            .invalid(
+                length,
+                reason:
+                    "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message"
+            )
+        case .appUploadBytes:
+            .invalid(
+                length,
+                reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
         case .delayedMessages:
-            .invalid("schedule", reason: "would be of one of more than \(quotas.delayedMessages ?? 0) delayed messages of this app")
-        case .additions: .invalid("participants", reason: "names a user whom you have added to too many conversations within an hour")
+            .invalid(
+                "schedule",
+                reason: "would be of one of more than \(quotas.delayedMessages ?? 0) delayed messages of this app")
+        case .additions:
+            .invalid(
+                "participants", reason: "names a user whom you have added to too many conversations within an hour")
         }
     }
 }

@@ -34,7 +34,9 @@ final class HeadsCache: Sendable {
     func read(since: Int64, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
         let now = ContinuousClock.now
         let task = answer.withLock { answer in
-            if let answer, now - answer.readAt < Self.lifetime, answer.since == since || (answer.since != 0 && answer.since <= since) {
+            if let answer, now - answer.readAt < Self.lifetime,
+                answer.since == since || (answer.since != 0 && answer.since <= since)
+            {
                 return answer.task
             }
             let (database, epoch) = (database, epoch)
@@ -57,14 +59,18 @@ final class HeadsCache: Sendable {
         }
     }
 
-    private static func read(since: Int64, from database: Database, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
+    private static func read(
+        since: Int64, from database: Database, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoHeadsResponse {
         let rows = try await database.runExclusive(
             ReadHeads(since: since == 0 ? nil : PostgresTimestamp(microseconds: since)), deadline: deadline)
         var response = ProtoHeadsResponse()
         let columns = try rows.columns(of: ReadHeads.self)
         for row in rows {
             let (app, user) = (try row[optional: columns.app], try row[optional: columns.user])
-            let (conversation, position) = (try row[optional: columns.conversation], try row[optional: columns.position] ?? 0)
+            let (conversation, position) = (
+                try row[optional: columns.conversation], try row[optional: columns.position] ?? 0
+            )
             switch (try row[columns.entry], app, user, conversation) {
             case (0, _, _, _): response.asOf = try row[columns.asOf].microseconds
             case (1, _, _, let conversation?):

@@ -32,20 +32,25 @@ struct SyncHandler: CallHandler {
 
     // MARK: Baseline
 
-    private func baseline(_ request: ProtoBaselineRequest, in context: RPCContext) async throws -> ProtoBaselineResponse {
+    private func baseline(_ request: ProtoBaselineRequest, in context: RPCContext) async throws -> ProtoBaselineResponse
+    {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let since = PostgresTimestamp(microseconds: request.since)
         let rows: Rows
         if request.wantsEpoch {
             let known = support.epoch.checkQuery
             rows = try await database.runExclusive(
-                ReplayBaseline(app: caller.app, user: caller.user, since: since, knownEpoch: known.epoch, walEnd: known.walEnd), for: caller)
+                ReplayBaseline(
+                    app: caller.app, user: caller.user, since: since, knownEpoch: known.epoch, walEnd: known.walEnd),
+                for: caller)
         } else if request.recent > 0 {
             let begin = PostgresTimestamp(microseconds: request.notBefore)
             rows = try await database.runExclusive(
-                RecentBaseline(app: caller.app, user: caller.user, recent: request.recent, notBefore: begin), for: caller)
+                RecentBaseline(app: caller.app, user: caller.user, recent: request.recent, notBefore: begin),
+                for: caller)
         } else {
-            rows = try await database.runExclusive(ReadBaseline(app: caller.app, user: caller.user, since: since), for: caller)
+            rows = try await database.runExclusive(
+                ReadBaseline(app: caller.app, user: caller.user, since: since), for: caller)
         }
         var response = ProtoBaselineResponse()
         let columns = try rows.columns(BaselineColumns.self)
@@ -72,7 +77,8 @@ struct SyncHandler: CallHandler {
                     $0.numbers.position = position
                     $0.messageCount = try row[columns.messageCount]
                     $0.isParticipant = try row[columns.isParticipant]
-                    $0.oldestAt = try row[optional: columns.oldestAt].map { StrataModel.Timestamp($0).microseconds } ?? 0
+                    $0.oldestAt =
+                        try row[optional: columns.oldestAt].map { StrataModel.Timestamp($0).microseconds } ?? 0
                 })
         }
         return response
@@ -92,7 +98,9 @@ struct SyncHandler: CallHandler {
 
         /// Counts a message and returns true if it fits. The first one always does.
         mutating func admits(_ message: some SwiftProtobuf.Message) -> Bool {
-            guard let room = left, let own = try? Int64((message.serializedBytes() as [UInt8]).count) else { return true }
+            guard let room = left, let own = try? Int64((message.serializedBytes() as [UInt8]).count) else {
+                return true
+            }
             isFull = hasAny && own > room
             left = room - own
             hasAny = true
@@ -102,14 +110,16 @@ struct SyncHandler: CallHandler {
 
     // MARK: Logs of one user
 
-    private func readLogs(_ request: ProtoReadLogsRequest, in context: RPCContext) async throws -> ProtoReadLogsResponse {
+    private func readLogs(_ request: ProtoReadLogsRequest, in context: RPCContext) async throws -> ProtoReadLogsResponse
+    {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let ids = try request.cursors.map { try ConversationID(contract: $0.conversationID).rawValue }
         let rows = try await database.runExclusive(
             ReadLogs(
                 app: caller.app, user: caller.user, conversations: ids, afters: request.cursors.map(\.after),
                 userAfter: request.hasUserAfter ? request.userAfter : nil,
-                limit: Int64(min(max(request.limit, 1), Self.readLimit)), maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
+                limit: Int64(min(max(request.limit, 1), Self.readLimit)),
+                maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let columns = try rows.columns(of: ReadLogs.self)
         let log = try rows.map { try LogRow($0, by: columns) }
         let identities = try await support.directory.basic(
@@ -123,7 +133,9 @@ struct SyncHandler: CallHandler {
             case .header: response.reachesHeads = row.flag && !sizeLimit.isFull
             case .change:
                 guard !sizeLimit.isFull else { continue }
-                let entry = try ProtoReadLogsResponse.Entry.with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) }
+                let entry = try ProtoReadLogsResponse.Entry.with {
+                    $0.change = ProtoChange(try row.change(identities, epoch: epoch))
+                }
                 if row.participants.isEmpty || sizeLimit.admits(entry) { response.entries.append(entry) }
             case .userChange:
                 guard !sizeLimit.isFull else { continue }
@@ -155,20 +167,26 @@ struct SyncHandler: CallHandler {
 
     // MARK: Repair
 
-    private func readChanges(_ request: ProtoReadChangesRequest, in context: RPCContext) async throws -> ProtoReadChangesResponse {
+    private func readChanges(
+        _ request: ProtoReadChangesRequest, in context: RPCContext
+    ) async throws -> ProtoReadChangesResponse {
         let id = try ConversationID(contract: request.conversationID)
         let rows = try await database.run(
             ReadChanges(
-                conversation: id, after: request.after, limit: Int64(min(max(request.limit, 1), Self.readLimit)), users: request.userIds,
+                conversation: id, after: request.after, limit: Int64(min(max(request.limit, 1), Self.readLimit)),
+                users: request.userIds,
                 maxBytes: ServiceContext.bound(request.maxBytes)), deadline: context.deadline)
         let columns = try rows.columns(of: ReadChanges.self)
         let log = try rows.map { try LogRow($0, by: columns) }
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
-        let identities = try await support.directory.basic(Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
+        let identities = try await support.directory.basic(
+            Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
         let epoch = try await support.epoch.current(deadline: context.deadline)
         var overrides: [Position: [UserID: StrataModel.Message?]] = [:]
         for row in log where row.entry == .override {
-            if let user = row.user { overrides[row.position, default: [:]][user] = .some(row.message?.message(identities)) }
+            if let user = row.user {
+                overrides[row.position, default: [:]][user] = .some(row.message?.message(identities))
+            }
         }
         var response = ProtoReadChangesResponse()
         response.head = header.position.rawValue
@@ -176,7 +194,8 @@ struct SyncHandler: CallHandler {
         for row in log {
             if row.entry == .change {
                 guard !sizeLimit.isFull else { continue }
-                let change = ProtoChange(try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:]))
+                let change = ProtoChange(
+                    try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:]))
                 if row.participants.isEmpty || sizeLimit.admits(change) { response.changes.append(change) }
             } else if row.entry == .counts, let user = row.user {
                 response.numbers[user.rawValue] = ProtoUserNumbers(row.counts)

@@ -53,7 +53,11 @@ struct UserChanges: Sendable {
         var (last, shown): ([UserID: LogRow], Set<UserID>) = ([:], [])
         for row in rows where (4...6).contains(row.kind) {
             let user = user(in: try OperationsJSON.decode(row.operations), of: caller)
-            if row.kind == 4 { shown.insert(user) } else if last[user].map({ $0.position < row.position }) ?? true { last[user] = row }
+            if row.kind == 4 {
+                shown.insert(user)
+            } else if last[user].map({ $0.position < row.position }) ?? true {
+                last[user] = row
+            }
         }
         let followed = try await support.followed(Array(last.keys), by: caller)
         for (user, row) in last where followed.contains(user) == (row.kind == 5) {
@@ -61,10 +65,14 @@ struct UserChanges: Sendable {
             if row.kind == 5 { shown.insert(user) }
         }
         for id in Set(rows.filter { $0.kind == 20 }.compactMap(\.conversation)) {
-            guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else { continue }
+            guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+            else { continue }
             if !view.isParticipant { people.left[id] = view }
         }
-        if !shown.isEmpty { people.identities = try await support.directory.full(Array(shown), in: caller.app, deadline: caller.deadline) }
+        if !shown.isEmpty {
+            people.identities = try await support.directory.full(
+                Array(shown), in: caller.app, deadline: caller.deadline)
+        }
         return people
     }
 
@@ -77,7 +85,9 @@ struct UserChanges: Sendable {
             content: try await content(of: row, operations: operations, for: caller, with: people) ?? .obsolete)
     }
 
-    private func user(in operations: Operations, of caller: Caller) -> UserID { operations.user.map { UserID(trusted: $0) } ?? caller.user }
+    private func user(in operations: Operations, of caller: Caller) -> UserID {
+        operations.user.map { UserID(trusted: $0) } ?? caller.user
+    }
 
     private func content(
         of row: LogRow, operations: Operations, for caller: Caller, with people: People
@@ -92,18 +102,27 @@ struct UserChanges: Sendable {
         case 21: return row.conversation.map { .conversationDeleted($0) }
         case 22:
             return .blocksChanged(
-                blocked: operations.blocked?.map { UserID(trusted: $0) } ?? [], unblocked: operations.unblocked?.map { UserID(trusted: $0) } ?? [])
-        case 23: return operations.user.map { .blockedBy(UserID(trusted: $0), isBlocked: operations.isBlocked ?? false) }
+                blocked: operations.blocked?.map { UserID(trusted: $0) } ?? [],
+                unblocked: operations.unblocked?.map { UserID(trusted: $0) } ?? [])
+        case 23:
+            return operations.user.map { .blockedBy(UserID(trusted: $0), isBlocked: operations.isBlocked ?? false) }
         default: return nil
         }
     }
 
-    private func conversationContent(of row: LogRow, operations: Operations, for caller: Caller) async throws -> UserChange.Content? {
+    private func conversationContent(
+        of row: LogRow, operations: Operations, for caller: Caller
+    ) async throws -> UserChange.Content? {
         guard let id = operations.conversation.map({ ConversationID(rawValue: $0) }) else { return nil }
         let upTo = Position(operations.upTo ?? 0)
-        if row.kind == 1, row.flag || operations.isPartial != true { return .conversationHidden(id, upTo: upTo, wholly: row.flag) }
+        if row.kind == 1, row.flag || operations.isPartial != true {
+            return .conversationHidden(id, upTo: upTo, wholly: row.flag)
+        }
         let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
-        if row.kind == 1 { return view.map { .messagesHidden(upTo: upTo, view: $0) } ?? .conversationHidden(id, upTo: upTo, wholly: true) }
+        if row.kind == 1 {
+            return view.map { .messagesHidden(upTo: upTo, view: $0) }
+                ?? .conversationHidden(id, upTo: upTo, wholly: true)
+        }
         if row.kind == 2 { return .conversationShown(view) }
         return operations.message.map { .messageHidden(MessageID(rawValue: $0), view: view) }
     }
@@ -116,7 +135,9 @@ struct UserChanges: Sendable {
         return people.identities[user].map { row.kind == 4 ? .identityChanged($0) : .followed($0) }
     }
 
-    private func announcementContent(of kind: Int64, operations: Operations, for caller: Caller) async throws -> UserChange.Content? {
+    private func announcementContent(
+        of kind: Int64, operations: Operations, for caller: Caller
+    ) async throws -> UserChange.Content? {
         guard let id = operations.announcement.map({ AnnouncementID(rawValue: $0) }) else { return nil }
         switch kind {
         case 7: return try await announcements.find(id, for: caller).map { .announced($0) }

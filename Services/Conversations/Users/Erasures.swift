@@ -36,7 +36,10 @@ final class Erasures: Service {
     private static let pause = Duration.milliseconds(2)
 
     /// - Parameter interval: the interval between searches for work that another instance left, or that has become due.
-    init(database: Database, directory: IdentityDirectory, publisher: Publisher, interval: Duration = .seconds(5), logger: Logger) {
+    init(
+        database: Database, directory: IdentityDirectory, publisher: Publisher, interval: Duration = .seconds(5),
+        logger: Logger
+    ) {
         self.database = database
         self.directory = directory
         self.publisher = publisher
@@ -53,7 +56,9 @@ final class Erasures: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    while (try? await Task.sleep(for: self.interval * Double.random(in: 0.8...1.2))) != nil { self.wake() }
+                    while (try? await Task.sleep(for: self.interval * Double.random(in: 0.8...1.2))) != nil {
+                        self.wake()
+                    }
                 }
                 for await _ in self.signals where !Task.isCancelled { await self.turn() }
                 group.cancelAll()
@@ -75,13 +80,15 @@ final class Erasures: Service {
 
     private func report(_ error: any Error) {
         failures.increment()
-        logger.warning("the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+        logger.warning(
+            "the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
     /// Runs one transaction for the app whose turn it is. A failure of one app is logged and does not stop other apps.
     /// - Returns: false if there is no work at the moment.
     func step(deadline: ContinuousClock.Instant) async throws -> Bool {
-        let rows = try await database.runExclusive(AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
+        let rows = try await database.runExclusive(
+            AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
         guard let row = rows.first else { return false }
         var apps = try rows.columns(of: AppsWithErasures.self).apps(in: row)
         // An app may have no work for this instance, if other instances work on all of its users.
@@ -116,7 +123,8 @@ final class Erasures: Service {
                     appID: app, conversationID: message.conversationID, position: Position(try row[columns.position]),
                     createdAt: StrataModel.Timestamp(try row[columns.createdAt]), actor: user, origin: nil,
                     messageCount: try row[columns.messageCount], counts: [:],
-                    content: .partsChanged(id: message.id, ordinal: message.ordinal, [.allReplaced], message.message(identities)),
+                    content: .partsChanged(
+                        id: message.id, ordinal: message.ordinal, [.allReplaced], message.message(identities)),
                     hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? []))
         }
         publisher.publish(changes)

@@ -15,7 +15,8 @@ struct IdentityAnnouncer: Sendable {
         publisher.notify(
             entries.map { entry in
                 let change = UserChange(
-                    appID: app, user: entry.user, position: entry.position, createdAt: entry.createdAt, content: .identityChanged(identity))
+                    appID: app, user: entry.user, position: entry.position, createdAt: entry.createdAt,
+                    content: .identityChanged(identity))
                 return UserNotice(appID: app, user: entry.user, content: .change(change))
             })
     }

@@ -47,7 +47,9 @@ struct IdentityWrite: Sendable {
         self.values = try Self.json(values)
         metadata = request.hasMetadata ? try Self.json(request.metadata.values) : nil
         keys = try Self.json(
-            Dictionary(request.keys.map { ($0.name, ColumnValue.text($0.hasValue ? $0.value : nil)) }, uniquingKeysWith: { $1 }))
+            Dictionary(
+                request.keys.map { ($0.name, ColumnValue.text($0.hasValue ? $0.value : nil)) }, uniquingKeysWith: { $1 }
+            ))
     }
 
     private static func json(_ value: some Encodable) throws -> String {

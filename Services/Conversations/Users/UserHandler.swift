@@ -57,11 +57,13 @@ struct UserHandler: CallHandler {
 
     // MARK: Identities
 
-    private func writeIdentity(_ request: ProtoWriteIdentityRequest, in context: RPCContext) async throws -> ProtoEmpty {
+    private func writeIdentity(_ request: ProtoWriteIdentityRequest, in context: RPCContext) async throws -> ProtoEmpty
+    {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let (user, write) = (try Self.user(request.userID), try IdentityWrite(request))
         let query = WriteIdentity(
-            app: caller.app, user: user, mode: write.mode, values: write.values, metadata: write.metadata, keys: write.keys)
+            app: caller.app, user: user, mode: write.mode, values: write.values, metadata: write.metadata,
+            keys: write.keys)
         _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let (row, columns) = (written.rows[0], try written.columns(of: WriteIdentity.self))
@@ -69,7 +71,8 @@ struct UserHandler: CallHandler {
             case "ok": break
             case "none": return .empty
             case "id_in_use": throw Failure(.idInUse, "This user has an identity already.")
-            case "too_many_keys": throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
+            case "too_many_keys":
+                throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
             default: throw Failure.notFound("identity")
             }
             let identity = try columns.identity.identity(in: row)
@@ -102,11 +105,15 @@ struct UserHandler: CallHandler {
         support.publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: nil))])
     }
 
-    private func listSessions(_ request: ProtoListSessionsRequest, in context: RPCContext) async throws -> ProtoListSessionsResponse {
+    private func listSessions(
+        _ request: ProtoListSessionsRequest, in context: RPCContext
+    ) async throws -> ProtoListSessionsResponse {
         let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
         let from = request.hasFromID ? UUID(contract: request.fromID) : nil
         let rows = try await database.run(
-            ListSessions(app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from), deadline: context.deadline
+            ListSessions(
+                app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from),
+            deadline: context.deadline
         )
         let (header, columns) = (try support.row(rows), try rows.columns(of: ListSessions.self))
         // An ended session is not found either, because its place in the list is unknown.
@@ -125,10 +132,13 @@ struct UserHandler: CallHandler {
         }
     }
 
-    private func endSessions(_ request: ProtoEndSessionsRequest, in context: RPCContext) async throws -> ProtoEndSessionsResponse {
+    private func endSessions(
+        _ request: ProtoEndSessionsRequest, in context: RPCContext
+    ) async throws -> ProtoEndSessionsResponse {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
-        let query = EndUserSessions(app: caller.app, user: user, session: request.hasID ? UUID(contract: request.id) : nil)
+        let query = EndUserSessions(
+            app: caller.app, user: user, session: request.hasID ? UUID(contract: request.id) : nil)
         return try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
             let digests = try written.rows[0][try written.columns(of: EndUserSessions.self).digests]
@@ -149,20 +159,24 @@ struct UserHandler: CallHandler {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let app = caller.app
         let query = SetApp(
-            app: app, sessionTTL: request.hasSessionTtl ? request.sessionTtl : nil, badgeCounts: request.hasBadgeCounts ? request.badgeCounts : nil,
+            app: app, sessionTTL: request.hasSessionTtl ? request.sessionTtl : nil,
+            badgeCounts: request.hasBadgeCounts ? request.badgeCounts : nil,
             badgeAnnouncements: request.hasBadgeAnnouncements ? request.badgeAnnouncements : nil,
             participantsAddedBy: request.hasParticipantsAddedBy ? request.participantsAddedBy : nil,
             strangerAdditionsPerHour: request.hasStrangerAdditionsPerHour ? request.strangerAdditionsPerHour : nil)
         _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
-            guard try written.rows[0][try written.columns(of: SetApp.self).outcome] == "ok" else { throw Failure.invalidApp }
+            guard try written.rows[0][try written.columns(of: SetApp.self).outcome] == "ok" else {
+                throw Failure.invalidApp
+            }
             return .empty
         }
         guard request.hasSessionTtl, request.sessionTtl > 0 else { return ProtoEmpty() }
         // A repetition runs this loop, too. It completes an interrupted first request, with the app's present setting.
         var last: String? = ""
         while let after = last {
-            let rows = try await database.runExclusive(ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
+            let rows = try await database.runExclusive(
+                ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
             last = try support.row(rows)[optional: rows.columns(of: ShortenSessions.self).last]
         }
         return ProtoEmpty()
@@ -180,10 +194,13 @@ struct UserHandler: CallHandler {
         _ = try await support.idempotent(caller) {
             let badges = try await badges(of: users, in: caller.app, deadline: caller.deadline)
             let query = PushNotification(
-                app: caller.app, users: users, notification: request.notification, overrides: request.overrides, badges: badges)
+                app: caller.app, users: users, notification: request.notification, overrides: request.overrides,
+                badges: badges)
             guard let written = try await support.write(query, for: caller) else { return nil }
             guard try written.rows[0][try written.columns(of: PushNotification.self).outcome] == "ok" else {
-                throw Failure(.invalidOperation, "No active webhook of this app takes the event Push, so nothing can send this notification.")
+                throw Failure(
+                    .invalidOperation,
+                    "No active webhook of this app takes the event Push, so nothing can send this notification.")
             }
             return .empty
         }
@@ -212,7 +229,9 @@ struct UserHandler: CallHandler {
             let query = SetBadge(app: caller.app, user: user, count: request.externalUnreadCount)
             _ = try await support.idempotent(caller) {
                 guard let written = try await support.write(query, for: caller) else { return nil }
-                guard try written.rows[0][try written.columns(of: SetBadge.self).outcome] != "not_found" else { throw Failure.notFound("user") }
+                guard try written.rows[0][try written.columns(of: SetBadge.self).outcome] != "not_found" else {
+                    throw Failure.notFound("user")
+                }
                 return .empty
             }
         }
@@ -238,7 +257,8 @@ struct UserHandler: CallHandler {
             guard try row[columns.outcome] == "ok" else { throw Failure.notFound("user") }
             support.directory.forget(user, in: caller.app)
             closeSockets(of: user, in: caller.app)
-            announcer.announce(Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: caller.app)
+            announcer.announce(
+                Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: caller.app)
             erasures.wake()
             return .empty
         }

@@ -20,13 +20,15 @@ struct WriteIdentity: WriteQuery {
 
     static let statement = WriteStatement(
         "identity.write",
-        columns: "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityColumns.selected(from: "(r.profile)"))",
+        columns:
+            "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityColumns.selected(from: "(r.profile)"))",
         function: "conversations.write_identity", arguments: ["$1", "$2", "$3", "$4::jsonb", "$5::jsonb", "$6::jsonb"],
         place: WriteStatement.RecordExpressions())
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .text(mode.rawValue), .jsonb(values), metadata.map { .jsonb($0) } ?? .null, .jsonb(keys),
+            .uuid(app.rawValue), .text(user.rawValue), .text(mode.rawValue), .jsonb(values),
+            metadata.map { .jsonb($0) } ?? .null, .jsonb(keys),
         ]
     }
 }
@@ -104,7 +106,8 @@ struct EndUserSessions: WriteQuery {
     typealias Columns = EndedSessionsColumns
 
     static let statement = WriteStatement(
-        "session.end_of_user", columns: "r.outcome, r.digests", function: "conversations.end_user_sessions", arguments: ["$1", "$2", "$3"],
+        "session.end_of_user", columns: "r.outcome, r.digests", function: "conversations.end_user_sessions",
+        arguments: ["$1", "$2", "$3"],
         place: WriteStatement.RecordExpressions())
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
@@ -134,12 +137,14 @@ struct SetApp: WriteQuery {
     typealias Columns = OutcomeColumns
 
     static let statement = WriteStatement(
-        "app.set", columns: "r AS outcome", function: "conversations.set_app", arguments: ["$1", "$2", "$3::int8", "$4", "$5", "$6", "$7::int8"],
+        "app.set", columns: "r AS outcome", function: "conversations.set_app",
+        arguments: ["$1", "$2", "$3::int8", "$4", "$5", "$6", "$7::int8"],
         place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .bool(sessionTTL != nil), Value(sessionTTL == 0 ? nil : sessionTTL), Value(badgeCounts),
+            .uuid(app.rawValue), .bool(sessionTTL != nil), Value(sessionTTL == 0 ? nil : sessionTTL),
+            Value(badgeCounts),
             badgeAnnouncements.map { .bool($0) } ?? .null, Value(participantsAddedBy), Value(strangerAdditionsPerHour),
         ]
     }
@@ -154,7 +159,8 @@ struct ShortenSessions: PostgresQuery {
 
     typealias Columns = LastUserColumns
 
-    static let statement = Statement("session.shorten", sql: "SELECT conversations.shorten_sessions($1, $2, $3::int8) AS last", isIdempotent: true)
+    static let statement = Statement(
+        "session.shorten", sql: "SELECT conversations.shorten_sessions($1, $2, $3::int8) AS last", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(after), .int8(limit)] }
 }
@@ -228,7 +234,8 @@ struct PushNotification: WriteQuery {
 
     static let statement = WriteStatement(
         "push.notification", columns: "r AS outcome", function: "conversations.push_notification",
-        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb", "$5::text[]::int8[]"], place: WriteStatement.RecordExpressions(outcome: "r"))
+        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb", "$5::text[]::int8[]"],
+        place: WriteStatement.RecordExpressions(outcome: "r"))
 
     var parameters: [Value] {
         [
@@ -271,7 +278,8 @@ struct EraseUser: WriteQuery {
     typealias Columns = UserEraseColumns
 
     static let statement = WriteStatement(
-        "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"], place: WriteStatement.RecordExpressions(),
+        "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"],
+        place: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }

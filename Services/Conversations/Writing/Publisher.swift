@@ -22,7 +22,8 @@ struct Publisher: Sendable {
 
     /// Creates a publisher that uses Redis. Publications are dropped while Redis is unavailable.
     init(redis: RedisClient, epoch: @escaping @Sendable () -> String, logger: Logger) {
-        self.init(epoch: epoch, logger: logger) { channel, payload in redis.publishWithoutWaiting(payload, to: channel) }
+        self.init(epoch: epoch, logger: logger) { channel, payload in redis.publishWithoutWaiting(payload, to: channel)
+        }
     }
 
     /// Creates a publisher that calls `send`, which must not block.
@@ -38,7 +39,9 @@ struct Publisher: Sendable {
     /// Publishes committed changes, each on its conversation's channel.
     func publish(_ changes: [Change]) {
         for change in changes.count > 1 ? changes.sorted(by: { $0.position < $1.position }) : changes {
-            publish(on: Channels.conversation(change.conversationID)) { try ConversationPublication.change(change).encoded(epoch: epoch()) }
+            publish(on: Channels.conversation(change.conversationID)) {
+                try ConversationPublication.change(change).encoded(epoch: epoch())
+            }
         }
     }
 
@@ -53,7 +56,9 @@ struct Publisher: Sendable {
     /// - Parameter goodFor: the lifetime of the signal. If it is not renewed, the user has finished.
     func announce(_ action: TypingAction, by user: UserID, in conversation: ConversationID, goodFor: Duration?) {
         let signal = TypingSignal(conversationID: conversation, user: user, action: action)
-        publish(on: Channels.conversation(conversation)) { try ConversationPublication.typing(signal, goodFor: goodFor).encoded(epoch: epoch()) }
+        publish(on: Channels.conversation(conversation)) {
+            try ConversationPublication.typing(signal, goodFor: goodFor).encoded(epoch: epoch())
+        }
     }
 
     private func publish(on channel: @autoclosure () -> String, _ encoded: () throws -> ByteBuffer) {

@@ -16,21 +16,30 @@ extension ServiceContext {
 
     /// Runs a writing function, with the caller's idempotency key if there is one.
     /// - Returns: nil if the change was carried out before, or another request is carrying it out.
-    func write(_ query: some WriteQuery, for caller: Caller, on route: Route = .exclusive) async throws(Failure) -> WriteResult? {
+    func write(
+        _ query: some WriteQuery, for caller: Caller, on route: Route = .exclusive
+    ) async throws(Failure) -> WriteResult? {
         let (statement, parameters) = query.statement(
-            by: caller.user, in: caller.app, as: caller.idempotencyKey, isRecorded: recordedApps?.mayHaveHooks(caller.app) ?? false)
+            by: caller.user, in: caller.app, as: caller.idempotencyKey,
+            isRecorded: recordedApps?.mayHaveHooks(caller.app) ?? false)
         let rows: Rows
         do throws(PostgresError) {
             rows =
                 switch route {
-                case .shared(let lockKey): try await database.hot.query(statement, with: parameters, lockKey: lockKey, deadline: caller.deadline)
-                case .exclusive: try await database.exclusive.query(statement, with: parameters, user: caller.fairShareKey, deadline: caller.deadline)
+                case .shared(let lockKey):
+                    try await database.hot.query(
+                        statement, with: parameters, lockKey: lockKey, deadline: caller.deadline)
+                case .exclusive:
+                    try await database.exclusive.query(
+                        statement, with: parameters, user: caller.fairShareKey, deadline: caller.deadline)
                 case .large: try await database.large.query(statement, with: parameters, deadline: caller.deadline)
                 }
         } catch {
             throw Failure(postgres: error)
         }
-        if caller.idempotencyKey == nil, rows.isEmpty { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        if caller.idempotencyKey == nil, rows.isEmpty {
+            throw Failure(.internalServerError, "Something went wrong on our side.")
+        }
         do throws(PostgresError) {
             return try WriteResult(rows, isNamed: caller.idempotencyKey != nil)
         } catch {
@@ -42,11 +51,14 @@ extension ServiceContext {
     /// - Parameters:
     ///   - carryOut: carries out the change. Returns nil in the same cases as ``write(_:for:on:)``.
     ///   - answer: builds the answer to a repetition from the record.
-    func idempotent<T>(_ caller: Caller, carryOut: () async throws -> T?, answer: (IdempotencyRecord) async throws -> T) async throws -> T {
+    func idempotent<T>(
+        _ caller: Caller, carryOut: () async throws -> T?, answer: (IdempotencyRecord) async throws -> T
+    ) async throws -> T {
         try await IdempotencyRecord.idempotent(
             caller.idempotencyKey, until: caller.deadline, carryOut: carryOut,
             find: { idempotencyKey in
-                let rows = try await database.run(IdempotencyRecord.Find(idempotencyKey, of: caller.user, in: caller.app), deadline: caller.deadline)
+                let rows = try await database.run(
+                    IdempotencyRecord.Find(idempotencyKey, of: caller.user, in: caller.app), deadline: caller.deadline)
                 return try IdempotencyRecord(rows, of: idempotencyKey)
             }, answer: answer)
     }
@@ -62,7 +74,9 @@ extension ServiceContext {
     func recordNoEffect(_ caller: Caller, in conversation: ConversationID) async throws -> LogPosition? {
         guard caller.idempotencyKey != nil else { return .empty }
         let query = ChangeNothing(app: caller.app, conversation: conversation)
-        guard let written = try await write(query, for: caller, on: .shared(lockKey: conversation.lockKey)) else { return nil }
+        guard let written = try await write(query, for: caller, on: .shared(lockKey: conversation.lockKey)) else {
+            return nil
+        }
         return written.place ?? .empty
     }
 }

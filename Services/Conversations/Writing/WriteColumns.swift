@@ -71,7 +71,9 @@ struct HiddenFromColumns: ColumnSet {
         guard let users = try row[optional: users] else { return [] }
         let (uncounted, hidden) = (try row[uncounted], try row[hidden])
         guard uncounted.count == users.count, hidden.count == users.count else {
-            throw PostgresError(code: .decoding, column: "hidden_from", reason: "has another number of elements than what belongs to it")
+            throw PostgresError(
+                code: .decoding, column: "hidden_from", reason: "has another number of elements than what belongs to it"
+            )
         }
         return users.indices.map {
             (UserID(trusted: users[$0]), UserCounts(excluded: uncounted[$0], hidden: hidden[$0], position: position))
@@ -241,7 +243,8 @@ struct FormerColumns: ColumnSet {
         return zip(users, zip(try row[optional: positions] ?? [], try row[optional: times] ?? []))
             .map { user, place in
                 UserNotice(
-                    appID: app, user: UserID(trusted: user), content: .logged(Position(place.0), at: StrataModel.Timestamp(microseconds: place.1)))
+                    appID: app, user: UserID(trusted: user),
+                    content: .logged(Position(place.0), at: StrataModel.Timestamp(microseconds: place.1)))
             }
     }
 }

@@ -21,7 +21,8 @@ struct CreateConversation: WriteQuery {
     typealias Columns = ConversationCreateColumns
 
     static let statement = WriteStatement(
-        "conversation.create", columns: "r.outcome, r.created_at AS changed_at, r.user_position, r.user_created_at, (r.view).*",
+        "conversation.create",
+        columns: "r.outcome, r.created_at AS changed_at, r.user_position, r.user_created_at, (r.view).*",
         function: "conversations.create_conversation",
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11", "$12"],
         place: WriteStatement.RecordExpressions(
@@ -32,7 +33,8 @@ struct CreateConversation: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .textArray(participants),
+            .bool(isDistinct),
             Value(metadataPaths), Value(metadataValues), .int8(Int64(participantsLimit)),
             Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy), .bool(isLimited),
         ]
@@ -65,13 +67,17 @@ struct PatchConversation: WriteQuery {
         function: "conversations.patch_participants", arguments: (1...11).map { "$\($0)" },
         // Users who remove themselves see that change and no later one.
         place: WriteStatement.RecordExpressions(
-            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
-        recorded: WriteStatement.Recorded(first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
+            conversation: "$3",
+            position:
+                "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
+        recorded: WriteStatement.Recorded(
+            first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .jsonb(participants),
-            .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection), Value(origin?.request),
+            .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection),
+            Value(origin?.request),
             Value(maxKeys), Value(maxBytes), .bool(isLimited),
         ]
     }
@@ -96,7 +102,8 @@ struct DeleteConversation: WriteQuery {
             r.is_partial, r.former_users, r.former_positions, r.former_times
             """,
         function: "conversations.delete_conversation", arguments: (1...8).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", userPosition: "r.user_position"))
+        place: WriteStatement.RecordExpressions(
+            conversation: "$3", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
@@ -119,13 +126,15 @@ struct MarkAllRead: WriteQuery {
 
     static let statement = WriteStatement(
         "conversation.mark_all_read",
-        columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
+        columns:
+            "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), Value(upTo), .int8(Int64(audienceLimit)),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), Value(upTo),
+            .int8(Int64(audienceLimit)),
             Value(origin?.connection), Value(origin?.request),
         ]
     }
@@ -151,13 +160,16 @@ struct SendMessage: WriteQuery {
         """
 
     static let statement = WriteStatement(
-        "message.send", columns: columns, function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+        "message.send", columns: columns, function: "conversations.send_message",
+        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
+        isIdempotent: true)
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
-            Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(mayWaitForID),
+            Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)),
+            .bool(mayWaitForID),
         ]
     }
 }
@@ -174,7 +186,8 @@ struct SendServerMessage: WriteQuery {
     static let statement = WriteStatement(
         "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
         arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
+        isIdempotent: true)
 
     var parameters: [Value] { message.parameters + [Value(senderName)] }
 }
@@ -199,7 +212,8 @@ struct DeleteMessage: WriteQuery {
             r.hidden_from, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
+        place: WriteStatement.RecordExpressions(
+            conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
@@ -259,12 +273,14 @@ struct GiveReceipts: WriteQuery {
             r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
             r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
             """,
-        function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
+        function: "conversations.give_receipts_of",
+        arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue),
+            .uuidArray(messages.map(\.rawValue)),
             .int8(status), .int8(Int64(audienceLimit)), Value(origin?.connection), Value(origin?.request),
         ]
     }
@@ -281,11 +297,14 @@ struct Follow: WriteQuery {
     typealias Columns = FollowColumns
 
     static let statement = WriteStatement(
-        "follow.add", columns: "r.*", function: "conversations.follow_users_within", arguments: ["$1", "$2", "$3::text[]", "$4"],
+        "follow.add", columns: "r.*", function: "conversations.follow_users_within",
+        arguments: ["$1", "$2", "$3::text[]", "$4"],
         place: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue)), Value(limit)] }
+    var parameters: [Value] {
+        [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue)), Value(limit)]
+    }
 }
 
 /// Stops following a user.
@@ -312,10 +331,13 @@ struct GiveAnnouncementReceipt: WriteQuery {
     typealias Columns = UserEntryColumns
 
     static let statement = WriteStatement(
-        "announcement.receipt", columns: "r.*", function: "conversations.give_announcement_receipt", arguments: ["$1", "$2", "$3", "$4"],
+        "announcement.receipt", columns: "r.*", function: "conversations.give_announcement_receipt",
+        arguments: ["$1", "$2", "$3", "$4"],
         place: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue), .int8(status)] }
+    var parameters: [Value] {
+        [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue), .int8(status)]
+    }
 }
 
 struct RemoveAnnouncement: WriteQuery {
@@ -326,7 +348,8 @@ struct RemoveAnnouncement: WriteQuery {
     typealias Columns = UserEntryColumns
 
     static let statement = WriteStatement(
-        "announcement.remove", columns: "r.*", function: "conversations.remove_announcement", arguments: ["$1", "$2", "$3"],
+        "announcement.remove", columns: "r.*", function: "conversations.remove_announcement",
+        arguments: ["$1", "$2", "$3"],
         place: WriteStatement.RecordExpressions(userPosition: "r.position"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
@@ -348,13 +371,15 @@ struct SetPushToken: WriteQuery {
     typealias Columns = OutcomeColumns
 
     static let statement = WriteStatement(
-        "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token", arguments: (1...9).map { "$\($0)" },
+        "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token",
+        arguments: (1...9).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(outcome: "r"),
         isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(device), .text(user.rawValue), .text(type), .text(token), Value(bundle), Value(sender),
+            .uuid(app.rawValue), .text(device), .text(user.rawValue), .text(type), .text(token), Value(bundle),
+            Value(sender),
             Value(version), Value(limit),
         ]
     }
@@ -368,7 +393,8 @@ struct DeletePushToken: WriteQuery {
     typealias Columns = OutcomeColumns
 
     static let statement = WriteStatement(
-        "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token", arguments: ["$1", "$2", "$3"],
+        "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token",
+        arguments: ["$1", "$2", "$3"],
         place: WriteStatement.RecordExpressions(outcome: "r"),
         isIdempotent: true)
 

@@ -31,7 +31,9 @@ extension GatewayServices {
         metrics.unshownConversations.increment(by: count)
         logger.warning(
             "conversations cannot be shown, and are left out",
-            metadata: ["conversation.list": "\(what)", "conversation.count": "\(count)", "conversation.id": "\(example)"])
+            metadata: [
+                "conversation.list": "\(what)", "conversation.count": "\(count)", "conversation.id": "\(example)",
+            ])
     }
 }
 
@@ -43,7 +45,10 @@ struct ConversationBatches: Batches {
     private var later: [ConversationID]
     private var size = BatchSize()
 
-    init(_ views: [ConversationView], later: [ConversationID] = [], from services: GatewayServices, for call: GatewayServices.Call) {
+    init(
+        _ views: [ConversationView], later: [ConversationID] = [], from services: GatewayServices,
+        for call: GatewayServices.Call
+    ) {
         self.services = services
         self.call = call
         self.views = views

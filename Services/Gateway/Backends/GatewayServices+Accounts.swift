@@ -8,19 +8,23 @@ import SwiftProtobuf
 
 extension GatewayServices {
     /// - Returns: the new session token, and the user's identity unless an older version of the service omits it.
-    func signIn(app: AppID, identityToken: String, trace: TraceID) async throws(Failure) -> (token: String, identity: Identity?) {
+    func signIn(
+        app: AppID, identityToken: String, trace: TraceID
+    ) async throws(Failure) -> (token: String, identity: Identity?) {
         let request = ProtoSignInRequest.with {
             $0.appID = Data(app)
             $0.identityToken = identityToken
         }
-        let answer = try await conversations.call(ConversationsAPI.signIn, with: request, deadline: .now + .seconds(10), trace: trace)
+        let answer = try await conversations.call(
+            ConversationsAPI.signIn, with: request, deadline: .now + .seconds(10), trace: trace)
         return (answer.sessionToken, answer.hasIdentity ? Identity(answer.identity) : nil)
     }
 
     /// Ends a session. An unknown session counts as ended.
     func endSession(tokenDigest: [UInt8], trace: TraceID) async throws(Failure) {
         _ = try await conversations.call(
-            ConversationsAPI.endSession, with: .with { $0.tokenDigest = Data(tokenDigest) }, deadline: .now + .seconds(5), trace: trace)
+            ConversationsAPI.endSession, with: .with { $0.tokenDigest = Data(tokenDigest) },
+            deadline: .now + .seconds(5), trace: trace)
     }
 
     /// Checks any number of sessions, in batches.
@@ -29,7 +33,8 @@ extension GatewayServices {
         var ended: Set<[UInt8]> = []
         for batch in Array(digests).batches(of: ConversationsAPI.maximumAccounts) {
             let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = batch.map { Data($0) } }
-            let answer = try? await conversations.call(ConversationsAPI.checkSessions, with: request, deadline: .now + .seconds(10), trace: .random())
+            let answer = try? await conversations.call(
+                ConversationsAPI.checkSessions, with: request, deadline: .now + .seconds(10), trace: .random())
             for digest in answer?.ended ?? [] { ended.insert([UInt8](digest)) }
         }
         return ended
@@ -54,7 +59,8 @@ extension GatewayServices {
         }
         return
             try await conversations.call(
-                ConversationsAPI.identities, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
+                ConversationsAPI.identities, with: request, deadline: call.deadline, trace: call.trace,
+                answers: call.answers
             )
             .identities.map { Identity($0) }
     }
@@ -66,7 +72,10 @@ extension GatewayServices {
             $0.userID = call.user
         }
         return
-            try await conversations.call(ConversationsAPI.followed, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            try await conversations.call(
+                ConversationsAPI.followed, with: request, deadline: call.deadline, trace: call.trace,
+                answers: call.answers
+            )
             .userIds.map { UserID(trusted: $0) }
     }
 }

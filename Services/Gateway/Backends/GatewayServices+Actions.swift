@@ -17,10 +17,13 @@ extension GatewayServices {
         }
         do throws(Failure) {
             return try await createConversation(
-                id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves,
+                id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct,
+                metadata: body.metadata?.leaves,
                 receiptPolicy: body.receiptPolicy, for: call)
         } catch {
-            guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
+            guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else {
+                throw error
+            }
             return Creation(view: view, isNew: true, place: LogPosition(position: view.conversation.position))
         }
     }
@@ -41,14 +44,18 @@ extension GatewayServices {
 
     /// Applies a patch to a conversation.
     /// - Returns: `.empty` for a patch without operations, which is no change.
-    func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition {
+    func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition
+    {
         if patch.isEmpty {
             // An empty patch changes nothing, but its answer must not reveal whether a conversation exists.
             let view = try await conversation(id, for: call)
-            guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
+            guard view.isParticipant else {
+                throw .accessDenied("You are not a participant of this conversation any more.")
+            }
             return .empty
         }
-        return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
+        return try await patchConversation(
+            id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
     }
 
     static func operations(_ patch: ConversationPatch) -> [ProtoParticipantOperation] {

@@ -19,11 +19,14 @@ extension GatewayServices {
             BlocksAPI.list, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         let identities = answer.identities.prefix(pageSize).map { BasicIdentity($0) }
         let hasMore = answer.identities.count > pageSize
-        return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.userID.layerID : nil)
+        return ListPage(
+            objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.userID.layerID : nil)
     }
 
     /// - Parameter createsUser: true if the user may be unknown to the app.
-    func changeBlocks(_ operations: [BlockListOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> LogPosition {
+    func changeBlocks(
+        _ operations: [BlockListOperation], createsUser: Bool = false, for call: Call
+    ) async throws(Failure) -> LogPosition {
         let request = ProtoChangeBlocksRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -32,7 +35,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                BlocksAPI.change, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                BlocksAPI.change, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                answers: call.answers))
     }
 
     /// Returns all users who have a block with the user in either direction, read in pages. The user's own log contains
@@ -50,7 +54,9 @@ extension GatewayServices {
             }
             let answer = try await conversations.call(
                 BlocksAPI.pairs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
-            let page = (own: answer.blocked.map { UserID(trusted: $0) }, others: answer.blockedBy.map { UserID(trusted: $0) })
+            let page = (
+                own: answer.blocked.map { UserID(trusted: $0) }, others: answer.blockedBy.map { UserID(trusted: $0) }
+            )
             blocked.formUnion(page.own)
             blockedBy.formUnion(page.others)
             let users = Set(page.own).union(page.others)

@@ -41,7 +41,9 @@ extension GatewayServices {
     /// this at the cost of the changes in between, few of which are patches. The tree itself can be a megabyte.
     private func isSame(_ tree: PlacedTree, at view: ConversationView, for call: Call) async -> Bool {
         let (id, position) = (view.conversation.id, view.conversation.position)
-        guard let page = try? await readChanges(of: id, after: position, users: [], answers: call.answers) else { return false }
+        guard let page = try? await readChanges(of: id, after: position, users: [], answers: call.answers) else {
+            return false
+        }
         for change in page.changes {
             if change.position > tree.position { return true }
             if case .metadataChanged = change.content { return false }
@@ -73,7 +75,8 @@ extension GatewayServices {
             }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await metadata.call(MetadataAPI.trees, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let answer = try await metadata.call(
+            MetadataAPI.trees, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         guard answer.items.count <= ids.count, !answer.items.isEmpty else {
             throw Failure(.internalServerError, "The answer of a service could not be understood.")
         }

@@ -10,7 +10,9 @@ import SwiftProtobuf
 extension GatewayServices {
     /// Records that the caller is about to upload content.
     /// - Parameter conversation: the conversation for which the app's own server uploads; nil for a user's upload.
-    func createContent(_ upload: ContentTokens.Upload, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) {
+    func createContent(
+        _ upload: ContentTokens.Upload, in conversation: ConversationID? = nil, for call: Call
+    ) async throws(Failure) {
         let request = ProtoCreateContentRequest.with {
             $0.appID = call.appData
             $0.owner = call.user
@@ -19,20 +21,24 @@ extension GatewayServices {
             $0.size = Int64(clamping: upload.size)
             if let conversation { $0.conversationID = Data(conversation) }
         }
-        _ = try await conversations.call(AccountAPI.createContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        _ = try await conversations.call(
+            AccountAPI.createContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 
     /// Records that all bytes are stored.
     /// - Throws: `not_found` if the upload is no longer expected. The caller must remove the bytes.
     func finishContent(_ id: ContentID, trace: TraceID) async throws(Failure) {
         let request = ProtoFinishContentRequest.with { $0.contentID = Data(id) }
-        _ = try await conversations.call(AccountAPI.finishContent, with: request, deadline: .now + .seconds(10), trace: trace)
+        _ = try await conversations.call(
+            AccountAPI.finishContent, with: request, deadline: .now + .seconds(10), trace: trace)
     }
 
     /// Returns the size of content and whether it has been uploaded.
     /// - Parameter conversation: the conversation about which the app's own server asks; nil for a user's request.
     /// - Throws: `not_found`, also if the caller may not see the content.
-    func content(_ id: ContentID, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
+    func content(
+        _ id: ContentID, in conversation: ConversationID? = nil, for call: Call
+    ) async throws(Failure) -> (size: Int, isUploaded: Bool) {
         let request = ProtoGetContentRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -51,13 +57,15 @@ extension GatewayServices {
             $0.age = age.components.seconds
             $0.limit = Int32(clamping: limit)
         }
-        let answer = try await conversations.call(AccountAPI.sweepContents, with: request, deadline: .now + .seconds(30), trace: .random())
+        let answer = try await conversations.call(
+            AccountAPI.sweepContents, with: request, deadline: .now + .seconds(30), trace: .random())
         return try Self.converted { try answer.doomed.map { try ContentID(contract: $0) } }
     }
 
     /// Removes the records of content whose bytes have been removed.
     func forgetContents(_ ids: [ContentID]) async throws(Failure) {
         let request = ProtoForgetContentsRequest.with { $0.contentIds = ids.map { Data($0) } }
-        _ = try await conversations.call(AccountAPI.forgetContents, with: request, deadline: .now + .seconds(30), trace: .random())
+        _ = try await conversations.call(
+            AccountAPI.forgetContents, with: request, deadline: .now + .seconds(30), trace: .random())
     }
 }

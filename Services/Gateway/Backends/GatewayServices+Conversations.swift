@@ -15,7 +15,8 @@ extension GatewayServices {
     }
 
     func createConversation(
-        id: ConversationID, participants: [UserID], isDistinct: Bool, metadata leaves: [MetadataLeaf]?, receiptPolicy: ReceiptPolicy = [],
+        id: ConversationID, participants: [UserID], isDistinct: Bool, metadata leaves: [MetadataLeaf]?,
+        receiptPolicy: ReceiptPolicy = [],
         for call: Call
     ) async throws(Failure) -> Creation {
         let request = ProtoCreateConversationRequest.with {
@@ -31,12 +32,14 @@ extension GatewayServices {
         }
         do throws(Failure) {
             let answer = try await conversations.call(
-                ConversationsAPI.createConversation, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.createConversation, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers)
             // An existing conversation may be large, and the client can request it again.
             if !answer.created { call.mayBeRefused() }
             return Creation(
-                view: try await completed([Self.converted { try ConversationView(answer.view) }], for: call)[0], isNew: answer.created,
+                view: try await completed([Self.converted { try ConversationView(answer.view) }], for: call)[0],
+                isNew: answer.created,
                 place: LogPosition(answer.place))
         } catch {
             call.mayBeRefused()
@@ -56,14 +59,17 @@ extension GatewayServices {
             $0.conversationID = Data(id)
         }
         let view = try await conversations.call(
-            ConversationsAPI.getConversation, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.getConversation, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         return try Self.converted { try ConversationView(view) }
     }
 
     /// Returns as many of these conversations as fit into one answer, from the first on, without their metadata.
     /// Conversations that are not visible to the user are left out.
     /// - Returns: the conversations, and the number of ids that the answer covers, at least one.
-    func bareConversations(_ ids: [ConversationID], for call: Call) async throws(Failure) -> (views: [ConversationView], covered: Int) {
+    func bareConversations(
+        _ ids: [ConversationID], for call: Call
+    ) async throws(Failure) -> (views: [ConversationView], covered: Int) {
         let request = ProtoGetConversationsRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -71,10 +77,13 @@ extension GatewayServices {
             $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.getConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.getConversations, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         let covered = Int(answer.covered)
         return try Self.converted {
-            guard (1...max(1, ids.count)).contains(covered), answer.views.count <= covered else { throw ContractViolation("covered") }
+            guard (1...max(1, ids.count)).contains(covered), answer.views.count <= covered else {
+                throw ContractViolation("covered")
+            }
             return (try answer.views.map { try ConversationView($0) }, covered)
         }
     }
@@ -91,9 +100,13 @@ extension GatewayServices {
             $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.listConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.listConversations, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         let (views, later) = try Self.converted {
-            (try answer.views.map { try ConversationView($0) }, try answer.later.map { try ConversationID(contract: $0) })
+            (
+                try answer.views.map { try ConversationView($0) },
+                try answer.later.map { try ConversationID(contract: $0) }
+            )
         }
         return ListPage(
             objects: ConversationBatches(views, later: later, from: self, for: call), total: Int(answer.total),
@@ -103,7 +116,8 @@ extension GatewayServices {
     /// Patches a conversation. A patch of metadata only is sent to the metadata service, any other to the conversations
     /// service.
     func patchConversation(
-        _ id: ConversationID, participants: [ProtoParticipantOperation], metadata operations: [MetadataOperation], for call: Call
+        _ id: ConversationID, participants: [ProtoParticipantOperation], metadata operations: [MetadataOperation],
+        for call: Call
     ) async throws(Failure) -> LogPosition {
         if participants.isEmpty {
             let request = ProtoPatchMetadataRequest.with {
@@ -114,7 +128,8 @@ extension GatewayServices {
                 if let origin = call.protoOrigin { $0.origin = origin }
             }
             let answer = try await metadata.call(
-                MetadataAPI.patch, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
+                MetadataAPI.patch, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                answers: call.answers)
             return LogPosition(answer.place)
         }
         let request = ProtoPatchConversationRequest.with {
@@ -127,7 +142,8 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.patchConversation, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+            ConversationsAPI.patchConversation, with: request, as: call.idempotencyKey, deadline: call.deadline,
+            trace: call.trace,
             answers: call.answers)
         return LogPosition(answer.place)
     }
@@ -148,7 +164,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.deleteConversation, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.deleteConversation, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers))
     }
 
@@ -164,7 +181,8 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.markAllRead, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.markAllRead, with: request, as: call.idempotencyKey, deadline: call.deadline,
+            trace: call.trace, answers: call.answers)
         return (LogPosition(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
     }
 }

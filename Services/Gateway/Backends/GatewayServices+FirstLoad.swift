@@ -10,7 +10,8 @@ extension GatewayServices {
     /// Returns a page of the user's list with messages of each conversation. The page holds at most as many as fit into
     /// one answer.
     func loadConversations(
-        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, messages: LoadedMessages, for call: Call
+        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, messages: LoadedMessages,
+        for call: Call
     ) async throws(Failure) -> ListPage<LoadedBatches> {
         let request = ProtoLoadConversationsRequest.with {
             $0.appID = call.appData
@@ -22,7 +23,8 @@ extension GatewayServices {
             $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.loadConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.loadConversations, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         let loaded = try Self.converted { try answer.items.map { try LoadedConversation($0) } }
         return ListPage(
             objects: LoadedBatches(loaded, from: self, for: call), total: Int(answer.total),
@@ -47,7 +49,9 @@ struct LoadedBatches: Batches {
     var heldBytes: Int {
         loaded.values.reduce(0) { sum, whole in
             whole.messages.reduce(sum) { sum, message in
-                message.parts.reduce(sum + 512 + 128 * message.recipients.count) { $0 + 128 + ($1.body?.utf8.count ?? 0) }
+                message.parts.reduce(sum + 512 + 128 * message.recipients.count) {
+                    $0 + 128 + ($1.body?.utf8.count ?? 0)
+                }
             }
         }
     }

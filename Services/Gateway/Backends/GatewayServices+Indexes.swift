@@ -13,7 +13,9 @@ extension GatewayServices {
         matching condition: MetadataCondition, pageSize: Int, from: ConversationID?, for call: Call
     ) async throws(Failure) -> ListPage<ConversationBatches> {
         let found = try await find(condition, user: call.user, pageSize: pageSize, from: from, for: call)
-        return ListPage(objects: ConversationBatches([], later: found.ids, from: self, for: call), total: found.total, nextFrom: found.nextFrom)
+        return ListPage(
+            objects: ConversationBatches([], later: found.ids, from: self, for: call), total: found.total,
+            nextFrom: found.nextFrom)
     }
 
     /// Returns the ids of a page of conversations that match a condition.
@@ -29,7 +31,8 @@ extension GatewayServices {
             if let from { $0.fromID = Data(from) }
         }
         let answer = try await conversations.call(
-            IndexAPI.findConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            IndexAPI.findConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
+        )
         let ids = try Self.converted { try answer.ids.map { try ConversationID(contract: $0) } }
         return (ids, answer.hasTotal ? Int(answer.total) : nil, try Self.nextFrom(answer.end, ConversationID.self))
     }
@@ -42,12 +45,15 @@ extension GatewayServices {
 
     /// Adds an index on a key path.
     /// - Returns: the index, and false for `isNew` if it existed before.
-    func addIndex(_ path: MetadataPath, to app: AppID, trace: TraceID) async throws(Failure) -> (index: MetadataIndex, isNew: Bool) {
+    func addIndex(
+        _ path: MetadataPath, to app: AppID, trace: TraceID
+    ) async throws(Failure) -> (index: MetadataIndex, isNew: Bool) {
         let request = ProtoAddIndexRequest.with {
             $0.appID = Data(app)
             $0.path = path.dotted
         }
-        let answer = try await conversations.call(IndexAPI.add, with: request, deadline: .now + .seconds(10), trace: trace)
+        let answer = try await conversations.call(
+            IndexAPI.add, with: request, deadline: .now + .seconds(10), trace: trace)
         return (MetadataIndex(answer.index), answer.isNew)
     }
 

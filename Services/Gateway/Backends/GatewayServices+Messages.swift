@@ -20,12 +20,15 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline,
+            trace: call.trace, answers: call.answers)
         return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
     }
 
     /// - Parameter conversation: the conversation that must contain the message; nil for any.
-    func message(_ id: MessageID, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) -> StrataModel.Message {
+    func message(
+        _ id: MessageID, in conversation: ConversationID? = nil, for call: Call
+    ) async throws(Failure) -> StrataModel.Message {
         let request = ProtoGetMessageRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -33,7 +36,8 @@ extension GatewayServices {
             if let conversation { $0.conversationID = Data(conversation) }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.getMessage, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.getMessage, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         return try Self.converted { try StrataModel.Message(answer) }
     }
 
@@ -57,7 +61,8 @@ extension GatewayServices {
             $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.listMessages, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.listMessages, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         let messages = try Self.converted { try answer.messages.map { try StrataModel.Message($0) } }
         return CursorBatches.Answer(
             items: messages, isCut: answer.isCut, total: Int(answer.total),
@@ -78,7 +83,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.deleteMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.deleteMessage, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers))
     }
 
@@ -92,7 +98,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.giveReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.giveReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers))
     }
 }

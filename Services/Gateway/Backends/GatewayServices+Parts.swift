@@ -14,7 +14,9 @@ enum PartReference: Hashable, Sendable {
     init?(_ text: some StringProtocol) {
         if let id = UUID(uuidString: String(text)) {
             self = .id(id)
-        } else if text.utf8.count <= 4, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), let index = Int(text) {
+        } else if text.utf8.count <= 4, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
+            let index = Int(text)
+        {
             self = .index(index)
         } else {
             return nil
@@ -77,9 +79,11 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.editParts, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.editParts, with: request, as: call.idempotencyKey, deadline: call.deadline,
+            trace: call.trace, answers: call.answers)
         return EditedParts(
-            message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil, index: Int(answer.index),
+            message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil,
+            index: Int(answer.index),
             place: LogPosition(answer.place))
     }
 }

@@ -20,10 +20,13 @@ extension GatewayServices {
             if let from { $0.fromUserID = from.rawValue }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.listFollowed, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.listFollowed, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         let identities = answer.identities.prefix(pageSize).map { Identity($0) }
         let hasMore = answer.identities.count > pageSize
-        return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.basic.userID.layerID : nil)
+        return ListPage(
+            objects: identities, total: Int(answer.total),
+            nextFrom: hasMore ? identities.last?.basic.userID.layerID : nil)
     }
 
     func follow(_ users: [UserID], for call: Call) async throws(Failure) -> LogPosition {
@@ -34,7 +37,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.follow, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                ConversationsAPI.follow, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace, answers: call.answers))
     }
 
     func unfollow(_ user: UserID, for call: Call) async throws(Failure) -> LogPosition {
@@ -45,7 +49,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                ConversationsAPI.unfollow, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers))
+                ConversationsAPI.unfollow, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace, answers: call.answers))
     }
 
     func isFollowed(_ user: UserID, for call: Call) async throws(Failure) -> Bool {
@@ -56,7 +61,8 @@ extension GatewayServices {
         }
         return
             try await conversations.call(
-                ConversationsAPI.isFollowed, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
+                ConversationsAPI.isFollowed, with: request, deadline: call.deadline, trace: call.trace,
+                answers: call.answers
             )
             .isFollowed
     }
@@ -70,7 +76,8 @@ extension GatewayServices {
             $0.announcementID = Data(id)
         }
         let answer = try await conversations.call(
-            AccountAPI.getAnnouncement, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            AccountAPI.getAnnouncement, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
+        )
         return try Self.converted { try Announcement(answer) }
     }
 
@@ -93,7 +100,8 @@ extension GatewayServices {
             $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(
-            AccountAPI.listAnnouncements, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            AccountAPI.listAnnouncements, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
         let announcements = try Self.converted { try answer.announcements.map { try Announcement($0) } }
         return CursorBatches.Answer(
             items: announcements, isCut: answer.isCut, total: Int(answer.total),
@@ -109,7 +117,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                AccountAPI.giveAnnouncementReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                AccountAPI.giveAnnouncementReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers))
     }
 
@@ -121,7 +130,8 @@ extension GatewayServices {
         }
         return LogPosition(
             try await conversations.call(
-                AccountAPI.deleteAnnouncement, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                AccountAPI.deleteAnnouncement, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers))
     }
 
@@ -141,7 +151,8 @@ extension GatewayServices {
             }
         }
         _ = try await conversations.call(
-            AccountAPI.setPushToken, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            AccountAPI.setPushToken, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
     }
 
     func deletePushToken(device: String, for call: Call) async throws(Failure) {
@@ -151,6 +162,7 @@ extension GatewayServices {
             $0.deviceID = device
         }
         _ = try await conversations.call(
-            AccountAPI.deletePushToken, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            AccountAPI.deletePushToken, with: request, as: call.idempotencyKey, deadline: call.deadline,
+            trace: call.trace, answers: call.answers)
     }
 }

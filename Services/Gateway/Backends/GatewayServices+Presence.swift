@@ -16,7 +16,8 @@ extension GatewayServices {
             $0.userID = user.user.rawValue
             $0.action = action.rawValue
         }
-        _ = try await presence.call(PresenceAPI.typing, with: request, deadline: .now + Self.typingDeadline, trace: .random())
+        _ = try await presence.call(
+            PresenceAPI.typing, with: request, deadline: .now + Self.typingDeadline, trace: .random())
     }
 
     func endTyping(of user: UserKey, in conversation: ConversationID) {
@@ -44,8 +45,11 @@ extension GatewayServices {
     func renewPresence(_ leases: [(key: UserKey, connection: UInt64)]) async -> Set<UInt64> {
         var forgotten: Set<UInt64> = []
         for batch in leases.batches(of: Self.presenceBatch) {
-            let request = ProtoRenewPresenceRequest.with { $0.leases = batch.map { Self.lease(of: $0.key, connection: $0.connection) } }
-            let answer = try? await presence.call(PresenceAPI.renewPresence, with: request, deadline: .now + .seconds(5), trace: .random())
+            let request = ProtoRenewPresenceRequest.with {
+                $0.leases = batch.map { Self.lease(of: $0.key, connection: $0.connection) }
+            }
+            let answer = try? await presence.call(
+                PresenceAPI.renewPresence, with: request, deadline: .now + .seconds(5), trace: .random())
             guard let answer else { continue }
             renewalPeriod.updated(milliseconds: answer.renewAfterMs)
             forgotten.formUnion(answer.forgotten.map(\.connection))
@@ -55,12 +59,15 @@ extension GatewayServices {
 
     func releasePresence(_ key: UserKey, connection: UInt64) async throws(Failure) {
         _ = try await presence.call(
-            PresenceAPI.releasePresence, with: .with { $0.leases = [Self.lease(of: key, connection: connection)] }, deadline: .now + .seconds(5),
+            PresenceAPI.releasePresence, with: .with { $0.leases = [Self.lease(of: key, connection: connection)] },
+            deadline: .now + .seconds(5),
             trace: .random())
     }
 
     /// - Parameter users: any number of users, requested in batches.
-    func presences(of users: [UserID], since: Timestamp? = nil, for call: Call) async throws(Failure) -> [PresencePublication] {
+    func presences(
+        of users: [UserID], since: Timestamp? = nil, for call: Call
+    ) async throws(Failure) -> [PresencePublication] {
         var found: [PresencePublication] = []
         for batch in users.batches(of: Self.presenceBatch) {
             let request = ProtoGetPresenceRequest.with {
@@ -69,7 +76,8 @@ extension GatewayServices {
                 if let since { $0.since = since.microseconds }
             }
             let answer = try await presence.call(
-                PresenceAPI.getPresence, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+                PresenceAPI.getPresence, with: request, deadline: call.deadline, trace: call.trace,
+                answers: call.answers)
             found += try Self.converted { try answer.presences.map { try PresencePublication($0) } }
         }
         return found

@@ -19,7 +19,10 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         let answer = try await conversations.call(
-            ConversationsAPI.giveReceipts, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return (try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, LogPosition(answer.place))
+            ConversationsAPI.giveReceipts, with: request, as: call.idempotencyKey, deadline: call.deadline,
+            trace: call.trace, answers: call.answers)
+        return (
+            try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, LogPosition(answer.place)
+        )
     }
 }

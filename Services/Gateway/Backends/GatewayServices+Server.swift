@@ -15,7 +15,8 @@ extension GatewayServices {
         }
         do throws(Failure) {
             return try await createConversation(
-                id: body.id ?? .random(), participants: body.participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves,
+                id: body.id ?? .random(), participants: body.participants.sorted(), isDistinct: body.isDistinct,
+                metadata: body.metadata?.leaves,
                 receiptPolicy: body.receiptPolicy, for: call)
         } catch {
             guard error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
@@ -31,9 +32,12 @@ extension GatewayServices {
         do throws(Failure) {
             let request = messageRequest(body, as: id, to: conversation, for: call)
             let answer = try await conversations.call(
-                ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
+                ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline,
+                trace: call.trace,
                 answers: call.answers)
-            if case .user(let user) = body.sender { endTyping(of: UserKey(app: call.key.app, user: user), in: conversation) }
+            if case .user(let user) = body.sender {
+                endTyping(of: UserKey(app: call.key.app, user: user), in: conversation)
+            }
             return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
         } catch {
             guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }
@@ -44,7 +48,8 @@ extension GatewayServices {
     }
 
     func schedule(
-        _ body: ServerMessageBody, _ schedule: ServerMessageBody.Schedule, as id: MessageID, to conversation: ConversationID, for call: Call
+        _ body: ServerMessageBody, _ schedule: ServerMessageBody.Schedule, as id: MessageID,
+        to conversation: ConversationID, for call: Call
     ) async throws(Failure) {
         let request = ProtoScheduleMessageRequest.with {
             $0.message = messageRequest(body, as: id, to: conversation, for: call)
@@ -52,7 +57,8 @@ extension GatewayServices {
             $0.typingMs = schedule.typing
         }
         _ = try await conversations.call(
-            ConversationsAPI.scheduleMessage, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            ConversationsAPI.scheduleMessage, with: request, deadline: call.deadline, trace: call.trace,
+            answers: call.answers)
     }
 
     private func messageRequest(
@@ -74,12 +80,15 @@ extension GatewayServices {
 
     /// Applies a patch to a conversation.
     /// - Returns: `.empty` for a patch without operations, which is no change.
-    func patchByServer(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> LogPosition {
+    func patchByServer(
+        _ id: ConversationID, with patch: ConversationPatch, for call: Call
+    ) async throws(Failure) -> LogPosition {
         if patch.isEmpty {
             _ = try await bareConversation(id, for: call)
             return .empty
         }
-        return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
+        return try await patchConversation(
+            id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
     }
 
     /// Deletes a conversation for all participants. A deleted conversation counts as success.

@@ -30,7 +30,8 @@ extension GatewayServices {
                 entries: try answer.entries.map { entry in
                     BaselineEntry(
                         id: try ConversationID(contract: entry.conversationID), position: Position(entry.position),
-                        after: Position(entry.after), counts: UserCounts(entry.numbers), messageCount: entry.messageCount,
+                        after: Position(entry.after), counts: UserCounts(entry.numbers),
+                        messageCount: entry.messageCount,
                         isParticipant: entry.isParticipant,
                         oldestAt: entry.oldestAt == 0 ? nil : Timestamp(microseconds: entry.oldestAt))
                 },
@@ -61,7 +62,8 @@ extension GatewayServices {
             var counts: [ConversationID: LogPage.Counts] = [:]
             for item in answer.numbers {
                 counts[try ConversationID(contract: item.conversationID)] = LogPage.Counts(
-                    counts: UserCounts(item.numbers), messageCount: item.messageCount, isParticipant: item.isParticipant,
+                    counts: UserCounts(item.numbers), messageCount: item.messageCount,
+                    isParticipant: item.isParticipant,
                     isListed: item.isListed)
             }
             return LogPage(
@@ -69,7 +71,8 @@ extension GatewayServices {
                     switch entry.content {
                     case .change(let change): .change(try Change(change))
                     case .userChange(let change): .userChange(try UserChange(change))
-                    case .skipped(let cursor): .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after))
+                    case .skipped(let cursor):
+                        .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after))
                     case nil: nil
                     }
                 }, reachesHeads: answer.reachesHeads, counts: counts)
@@ -83,15 +86,21 @@ extension GatewayServices: ChangeSource {
     private static var repairPage: Int32 { 256 }
     private static var repairBytes: Int64 { 256 << 10 }
 
-    func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage> {
-        loop.makeFutureWithTask { [self] in try await readChanges(of: conversation, after: position, users: users, answers: nil) }
+    func changes(
+        of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
+    ) -> EventLoopFuture<ChangePage> {
+        loop.makeFutureWithTask { [self] in
+            try await readChanges(of: conversation, after: position, users: users, answers: nil)
+        }
     }
 
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads> {
         loop.makeFutureWithTask { [self] in try await heads(since: since) }
     }
 
-    func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]> {
+    func userChanges(
+        of user: UserKey, after position: Position, on loop: any EventLoop
+    ) -> EventLoopFuture<[UserChange]> {
         loop.makeFutureWithTask { [self] in try await userChanges(of: user, after: position) }
     }
 
@@ -107,34 +116,43 @@ extension GatewayServices: ChangeSource {
             $0.userIds = users.map(\.rawValue)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.readChanges, with: request, deadline: .now + .seconds(5), trace: .random(), answers: answers)
+            ConversationsAPI.readChanges, with: request, deadline: .now + .seconds(5), trace: .random(),
+            answers: answers)
         return try Self.converted {
             var counts: [UserID: UserCounts] = [:]
             for (user, value) in answer.numbers { counts[UserID(trusted: user)] = UserCounts(value) }
-            return ChangePage(changes: try answer.changes.map { try Change($0) }, head: Position(answer.head), counts: counts)
+            return ChangePage(
+                changes: try answer.changes.map { try Change($0) }, head: Position(answer.head), counts: counts)
         }
     }
 
     private func heads(since: Timestamp?) async throws(Failure) -> Heads {
         let answer = try await conversations.call(
-            ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5), trace: .random())
+            ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5),
+            trace: .random())
         return try Self.converted {
             Heads(
-                conversations: try answer.heads.map { (try ConversationID(contract: $0.conversationID), Position($0.after)) },
+                conversations: try answer.heads.map {
+                    (try ConversationID(contract: $0.conversationID), Position($0.after))
+                },
                 added: try answer.added.map {
                     Heads.Addition(
                         user: UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)),
                         conversation: try ConversationID(contract: $0.conversationID), position: Position($0.position))
                 },
                 users: try answer.users.map {
-                    (UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)), Position($0.position))
+                    (
+                        UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)),
+                        Position($0.position)
+                    )
                 },
                 asOf: Timestamp(microseconds: answer.asOf), epoch: answer.epoch)
         }
     }
 
     private func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
-        let page = try await readLogs([:], userAfter: position, limit: Int(Self.repairPage), for: Call(user, budget: .seconds(5)))
+        let page = try await readLogs(
+            [:], userAfter: position, limit: Int(Self.repairPage), for: Call(user, budget: .seconds(5)))
         return page.entries.compactMap { if case .userChange(let change) = $0 { change } else { nil } }
     }
 }

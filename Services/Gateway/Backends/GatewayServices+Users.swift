@@ -12,7 +12,8 @@ extension GatewayServices {
     private static let patience = Duration.seconds(10)
 
     private func ask<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, _ trace: TraceID, within patience: Duration = patience, _ fill: (inout Request) -> Void
+        _ endpoint: Endpoint<Request, Response>, _ trace: TraceID, within patience: Duration = patience,
+        _ fill: (inout Request) -> Void
     ) async throws(Failure) -> Response {
         var request = Request()
         fill(&request)
@@ -21,12 +22,14 @@ extension GatewayServices {
 
     /// Requests a change, which is applied once if it has an idempotency key.
     private func change<Request: ChangeRequest, Response>(
-        _ endpoint: Endpoint<Request, Response>, as idempotencyKey: IdempotencyKey?, _ trace: TraceID, within patience: Duration = patience,
+        _ endpoint: Endpoint<Request, Response>, as idempotencyKey: IdempotencyKey?, _ trace: TraceID,
+        within patience: Duration = patience,
         _ fill: (inout Request) -> Void
     ) async throws(Failure) -> Response {
         var request = Request()
         fill(&request)
-        return try await conversations.call(endpoint, with: request, as: idempotencyKey, deadline: .now + patience, trace: trace)
+        return try await conversations.call(
+            endpoint, with: request, as: idempotencyKey, deadline: .now + patience, trace: trace)
     }
 
     // MARK: Identities
@@ -58,7 +61,9 @@ extension GatewayServices {
 
     // MARK: Access
 
-    func suspend(_ key: UserKey, _ isSuspended: Bool, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
+    func suspend(
+        _ key: UserKey, _ isSuspended: Bool, as idempotencyKey: IdempotencyKey?, trace: TraceID
+    ) async throws(Failure) {
         _ = try await change(UsersAPI.suspend, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
@@ -68,7 +73,9 @@ extension GatewayServices {
     }
 
     /// Returns a page of a user's sessions, the newest first.
-    func userSessions(of key: UserKey, pageSize: Int, from: UUID?, trace: TraceID) async throws(Failure) -> ListPage<[SessionSummary]> {
+    func userSessions(
+        of key: UserKey, pageSize: Int, from: UUID?, trace: TraceID
+    ) async throws(Failure) -> ListPage<[SessionSummary]> {
         let answer = try await ask(UsersAPI.listSessions, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
@@ -84,7 +91,9 @@ extension GatewayServices {
     /// Ends one session of a user, or all.
     /// - Returns: true if at least one session was ended.
     @discardableResult
-    func endSessions(of key: UserKey, session: UUID?, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) -> Bool {
+    func endSessions(
+        of key: UserKey, session: UUID?, as idempotencyKey: IdempotencyKey?, trace: TraceID
+    ) async throws(Failure) -> Bool {
         let answer = try await change(UsersAPI.endSessions, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
@@ -94,7 +103,9 @@ extension GatewayServices {
         return answer.ended > 0
     }
 
-    func patchApp(_ app: AppID, _ patch: AppPatch, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
+    func patchApp(
+        _ app: AppID, _ patch: AppPatch, as idempotencyKey: IdempotencyKey?, trace: TraceID
+    ) async throws(Failure) {
         // Updating all sessions of a large app takes long.
         _ = try await change(UsersAPI.patchApp, as: idempotencyKey, trace, within: .seconds(60)) {
             $0.appID = Data(app)
@@ -110,7 +121,8 @@ extension GatewayServices {
 
     /// Sends an announcement. A repetition of the request changes nothing.
     func announce(
-        _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, named idempotencyKey: IdempotencyKey?, trace: TraceID
+        _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, named idempotencyKey: IdempotencyKey?,
+        trace: TraceID
     ) async throws(Failure) -> (sender: MessageSender, sentAt: Timestamp, parts: [MessagePart]) {
         let answer = try await change(UsersAPI.announce, as: idempotencyKey, trace, within: .seconds(30)) {
             $0.appID = Data(app)
@@ -123,7 +135,9 @@ extension GatewayServices {
             $0.parts = body.parts.map { ProtoMessagePart($0) }
             if let notification = body.notification { $0.notification = notification }
         }
-        let parts = try Self.converted { try answer.parts.map { part throws(ContractViolation) in try MessagePart(part) } }
+        let parts = try Self.converted {
+            try answer.parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        }
         let sender: MessageSender =
             switch body.sender {
             case .name(let name): .name(name)
@@ -132,7 +146,9 @@ extension GatewayServices {
         return (sender, Timestamp(microseconds: answer.sentAt), parts)
     }
 
-    func notify(_ body: NotificationBody, in app: AppID, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
+    func notify(
+        _ body: NotificationBody, in app: AppID, as idempotencyKey: IdempotencyKey?, trace: TraceID
+    ) async throws(Failure) {
         _ = try await change(UsersAPI.notify, as: idempotencyKey, trace) {
             $0.appID = Data(app)
             $0.recipients = body.recipients.map(\.rawValue)
@@ -152,7 +168,8 @@ extension GatewayServices {
             if let count { $0.externalUnreadCount = count }
         }
         return BadgeSummary(
-            external: answer.externalUnreadCount, conversations: answer.unreadConversationCount, messages: answer.unreadMessageCount)
+            external: answer.externalUnreadCount, conversations: answer.unreadConversationCount,
+            messages: answer.unreadMessageCount)
     }
 
     // MARK: Erasing
@@ -178,7 +195,8 @@ extension SessionSummary {
     fileprivate init(_ proto: ProtoUserSession) throws {
         guard let id = UUID(contract: proto.id) else { throw ContractViolation("UserSession.id") }
         self.init(
-            id: id, createdAt: Timestamp(microseconds: proto.createdAt), lastUsedAt: Timestamp(microseconds: proto.usedAt),
+            id: id, createdAt: Timestamp(microseconds: proto.createdAt),
+            lastUsedAt: Timestamp(microseconds: proto.usedAt),
             expiresAt: Timestamp(microseconds: proto.expiresAt))
     }
 }

@@ -48,7 +48,8 @@ extension GatewayServices {
 
     /// Returns a webhook after applying the operation of `endpoint`.
     func webhook(
-        _ id: WebhookID, of app: AppID, by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook> = WebhooksAPI.get, trace: TraceID
+        _ id: WebhookID, of app: AppID, by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook> = WebhooksAPI.get,
+        trace: TraceID
     ) async throws(Failure) -> Webhook {
         let answer = try await call(endpoint, with: request(id, of: app), trace: trace)
         return try Self.converted { try Webhook(answer) }

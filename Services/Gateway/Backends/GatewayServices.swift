@@ -30,7 +30,8 @@ struct GatewayServices: Sendable {
     let logger: Logger
 
     init(
-        conversations: RPCClient, metadata: RPCClient, presence: RPCClient, webhooks: RPCClient? = nil, settings: GatewaySettings,
+        conversations: RPCClient, metadata: RPCClient, presence: RPCClient, webhooks: RPCClient? = nil,
+        settings: GatewaySettings,
         contentStore: (any ContentStore)? = nil, logger: Logger
     ) {
         self.conversations = conversations
@@ -43,7 +44,8 @@ struct GatewayServices: Sendable {
         let content = contentStore.map { RichContent(store: $0, settings: settings) }
         self.content = content
         renderer = Renderer(
-            baseURL: settings.publicURL, webSocketURL: settings.webSocketURL, fullReceiptRecipients: settings.objects.receiptRecipients,
+            baseURL: settings.publicURL, webSocketURL: settings.webSocketURL,
+            fullReceiptRecipients: settings.objects.receiptRecipients,
             locateContent: { content?.location(of: $0) ?? ContentLocation(downloadURL: nil, expiration: nil) })
         sessions = SessionDirectory(conversations: conversations)
         serverTokens = ServerTokenDirectory(conversations: conversations)
@@ -87,7 +89,9 @@ struct GatewayServices: Sendable {
 
     /// Fetches a piece of a catch-up when it is the user's turn. A catch-up answers no request.
     /// - Parameter body: receives the counter for the answers to its calls.
-    func inTurn<T: Sendable>(of user: UserKey, _ body: (any CallAnswers) async throws(Failure) -> T) async throws(Failure) -> T {
+    func inTurn<T: Sendable>(
+        of user: UserKey, _ body: (any CallAnswers) async throws(Failure) -> T
+    ) async throws(Failure) -> T {
         let turn = try await longAnswers.turn(of: user, patience: nil)
         let account = LongAnswers.Account()
         defer {

@@ -20,7 +20,10 @@ final class IdentityCache: Sendable {
 
     /// Fetches an identity from the conversations service and caches it. Returns nil if the call fails.
     func load(_ key: UserKey, through services: GatewayServices) async -> BasicIdentity? {
-        guard let identity = try? await services.identities([key.user], for: GatewayServices.Call(key, budget: .seconds(2))).first else {
+        guard
+            let identity =
+                try? await services.identities([key.user], for: GatewayServices.Call(key, budget: .seconds(2))).first
+        else {
             return nil
         }
         remember(identity.basic, in: key.app)

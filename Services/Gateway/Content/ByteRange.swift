@@ -16,7 +16,8 @@ enum ByteRange: Hashable {
         }
         let text = header.dropFirst("bytes=".count).filter { $0 != " " && $0 != "\t" }
         let ends = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, !text.contains(","), let first = Self.number(ends[0]), let last = Self.number(ends[1]) else {
+        guard ends.count == 2, !text.contains(","), let first = Self.number(ends[0]), let last = Self.number(ends[1])
+        else {
             self = .everything
             return
         }

@@ -75,7 +75,9 @@ struct ContentSweeper: Service {
     private func removeLeftovers() async {
         do throws(ContentStoreError) {
             let count = try await store.removeLeftovers()
-            if count > 0 { logger.info("removed what unfinished uploads have left", metadata: ["content.count": "\(count)"]) }
+            if count > 0 {
+                logger.info("removed what unfinished uploads have left", metadata: ["content.count": "\(count)"])
+            }
         } catch {
             failures.increment()
             _ = error.failure(logger: logger)

@@ -44,7 +44,8 @@ struct ContentTokens: Sendable {
     init(clusterSecret: String) {
         key = HKDF<SHA256>
             .deriveKey(
-                inputKeyMaterial: SymmetricKey(data: Array(clusterSecret.utf8)), info: Array("strata content v1".utf8), outputByteCount: 32)
+                inputKeyMaterial: SymmetricKey(data: Array(clusterSecret.utf8)), info: Array("strata content v1".utf8),
+                outputByteCount: 32)
     }
 
     /// Returns an upload token for one content, valid for ``uploadLifetime``.
@@ -89,11 +90,15 @@ struct ContentTokens: Sendable {
     private func opened(
         _ token: some StringProtocol, as kind: Kind, at now: Timestamp
     ) -> (id: ContentID, expiresAt: Timestamp, rest: ArraySlice<UInt8>)? {
-        guard token.utf8.count <= Self.textBytes, let bytes = Base64URL.decode(token), bytes.count >= Self.headBytes + Self.codeBytes else {
+        guard token.utf8.count <= Self.textBytes, let bytes = Base64URL.decode(token),
+            bytes.count >= Self.headBytes + Self.codeBytes
+        else {
             return nil
         }
         let body = bytes.dropLast(Self.codeBytes)
-        guard Self.isEqual(bytes.suffix(Self.codeBytes), to: code(of: body)), body.first == kind.rawValue else { return nil }
+        guard Self.isEqual(bytes.suffix(Self.codeBytes), to: code(of: body)), body.first == kind.rawValue else {
+            return nil
+        }
         let expiresAt = Timestamp(microseconds: body[1..<9].reduce(Int64(0)) { $0 << 8 | Int64($1) } &* 1_000_000)
         guard now < expiresAt else { return nil }
         var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -32,10 +32,13 @@ struct ContentTrailer: Hashable {
     /// Reads the trailer of a file. Nil if it is missing or invalid.
     init?(endOf file: OpenFile) throws(ContentStoreError) {
         guard let length = file.size, length >= Self.fixedBytes else { return nil }
-        var end = try file.read(at: max(0, length - Self.fixedBytes - Self.typeBytes), count: Self.fixedBytes + Self.typeBytes)
+        var end = try file.read(
+            at: max(0, length - Self.fixedBytes - Self.typeBytes), count: Self.fixedBytes + Self.typeBytes)
         let typeRoom = end.readableBytes - Self.fixedBytes
-        guard var fixed = end.getSlice(at: typeRoom, length: Self.fixedBytes), let size = fixed.readInteger(as: UInt64.self),
-            let typeLength = fixed.readInteger(as: UInt16.self).map({ Int($0) }), fixed.readBytes(length: 8) == Self.mark, typeLength <= typeRoom,
+        guard var fixed = end.getSlice(at: typeRoom, length: Self.fixedBytes),
+            let size = fixed.readInteger(as: UInt64.self),
+            let typeLength = fixed.readInteger(as: UInt16.self).map({ Int($0) }),
+            fixed.readBytes(length: 8) == Self.mark, typeLength <= typeRoom,
             length - Self.fixedBytes - typeLength == Int(clamping: size)
         else { return nil }
         end.moveReaderIndex(forwardBy: typeRoom - typeLength)

@@ -78,7 +78,9 @@ struct FileContentStore: ContentStore {
         var (collected, written, synced) = (ByteBuffer(), 0, 0)
         do {
             for try await next in bytes {
-                guard written + collected.readableBytes + next.readableBytes <= size else { throw ContentStoreError.wrongLength }
+                guard written + collected.readableBytes + next.readableBytes <= size else {
+                    throw ContentStoreError.wrongLength
+                }
                 collected.writeImmutableBuffer(next)
                 guard collected.readableBytes >= Self.writeBytes else { continue }
                 let syncs = written + collected.readableBytes - synced >= Self.unsyncedBytes
@@ -96,7 +98,9 @@ struct FileContentStore: ContentStore {
         try await put(collected, into: file, at: written, syncs: false)
     }
 
-    private func put(_ chunk: ByteBuffer, into file: OpenFile, at offset: Int, syncs: Bool) async throws(ContentStoreError) {
+    private func put(
+        _ chunk: ByteBuffer, into file: OpenFile, at offset: Int, syncs: Bool
+    ) async throws(ContentStoreError) {
         try await FileCalls.run { () throws(ContentStoreError) in
             guard file.links > 0 else { throw .superseded }
             try calls.writeAll(chunk, to: file, at: offset)
@@ -114,7 +118,8 @@ struct FileContentStore: ContentStore {
             let code = errno
             guard file.links > 0 else { throw .superseded }
             // Some file systems have no hard links.
-            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, ENOENT].contains(code), rename(temporary, path(of: id)) == 0 else { throw .system("rename") }
+            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, ENOENT].contains(code), rename(temporary, path(of: id)) == 0
+            else { throw .system("rename") }
         }
         for path in [folder, first, directory] { try calls.syncDirectory(path) }
     }
@@ -147,7 +152,9 @@ struct FileContentStore: ContentStore {
     }
 
     func removeLeftovers() async throws(ContentStoreError) -> Int {
-        try await FileCalls.run { () throws(ContentStoreError) in try removeLeftovers(before: Int(time(nil)) - Self.leftoverAge) }
+        try await FileCalls.run { () throws(ContentStoreError) in
+            try removeLeftovers(before: Int(time(nil)) - Self.leftoverAge)
+        }
     }
 
     private func removeLeftovers(before limit: Int) throws(ContentStoreError) -> Int {
@@ -160,7 +167,8 @@ struct FileContentStore: ContentStore {
             }
             let path = incoming + "/" + name
             var status = stat()
-            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_mtim.tv_sec) < limit else { continue }
+            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_mtim.tv_sec) < limit
+            else { continue }
             if unlink(path) == 0 { count += 1 }
         }
         return count
@@ -178,7 +186,9 @@ struct FileContentStore: ContentStore {
 
     private static func makeDirectories(_ path: String) throws(ContentStoreError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else { throw .system("make directory") }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+            throw .system("make directory")
+        }
         try makeDirectories(String(path[..<slash]))
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("make directory") }
     }
@@ -204,7 +214,8 @@ extension ContentRoom {
         }
         // Room reserved for root does not count as free.
         self.init(
-            freeBytes: bytes(found.f_bavail), bytes: bytes(found.f_blocks), freeFiles: found.f_files > 0 ? Int(clamping: found.f_favail) : nil,
+            freeBytes: bytes(found.f_bavail), bytes: bytes(found.f_blocks),
+            freeFiles: found.f_files > 0 ? Int(clamping: found.f_favail) : nil,
             files: found.f_files > 0 ? Int(clamping: found.f_files) : nil)
     }
 }

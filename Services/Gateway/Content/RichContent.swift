@@ -22,7 +22,9 @@ struct RichContent: Sendable {
         return ContentLocation(downloadURL: "\(baseURL)/content/downloads/\(token)", expiration: expiresAt)
     }
 
-    func uploadURL(for upload: ContentTokens.Upload) -> String { "\(baseURL)/content/uploads/\(tokens.issue(upload, at: .now()))" }
+    func uploadURL(for upload: ContentTokens.Upload) -> String {
+        "\(baseURL)/content/uploads/\(tokens.issue(upload, at: .now()))"
+    }
 }
 
 extension ContentStoreError {

@@ -29,7 +29,9 @@ package struct BlockedUsers: Sendable, Equatable {
     }
 
     /// Returns true if either user has blocked the other.
-    package func contains(_ user: UserID) -> Bool { (!blocked.isEmpty && blocked.contains(user)) || (!blockedBy.isEmpty && blockedBy.contains(user)) }
+    package func contains(_ user: UserID) -> Bool {
+        (!blocked.isEmpty && blocked.contains(user)) || (!blockedBy.isEmpty && blockedBy.contains(user))
+    }
 
     package var users: Set<UserID> { blocked.union(blockedBy) }
 
@@ -51,7 +53,8 @@ package struct BlockedUsers: Sendable, Equatable {
         case .blocksChanged(let blocked, let unblocked):
             for user in blocked { set(Key(user: user, direction: .own), to: true, at: change.position) }
             for user in unblocked { set(Key(user: user, direction: .own), to: false, at: change.position) }
-        case .blockedBy(let user, let isBlocked): set(Key(user: user, direction: .other), to: isBlocked, at: change.position)
+        case .blockedBy(let user, let isBlocked):
+            set(Key(user: user, direction: .other), to: isBlocked, at: change.position)
         default: break
         }
     }

@@ -9,11 +9,15 @@ package import StrataModel
 package protocol ChangeSource: Sendable {
     /// Returns the changes of a conversation after `position` in ascending order, its head, and the current counts of
     /// `users`.
-    func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage>
+    func changes(
+        of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
+    ) -> EventLoopFuture<ChangePage>
     /// Returns the logs that changed since `since`, for all conversations. nil: within the service's default period.
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads>
     /// Returns the entries of a user's own log after `position`, in ascending order.
-    func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]>
+    func userChanges(
+        of user: UserKey, after position: Position, on loop: any EventLoop
+    ) -> EventLoopFuture<[UserChange]>
     /// Ends a user's typing at the presence service, and does not wait for the answer. A repetition has no effect.
     func endTyping(of user: UserKey, in conversation: ConversationID)
 }

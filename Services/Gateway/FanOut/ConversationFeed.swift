@@ -79,10 +79,14 @@ struct ConversationFeed {
         let changes = sequencer.advanced(to: position)
         var actions: [Action] = changes.isEmpty ? [] : [.deliver(changes)]
         // The changes before the early ones were published before this gateway subscribed, or were lost.
-        if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .checkLater(.gapPatience)] }
+        if let early = sequencer.firstEarly {
+            actions += [.openGap(since: early.createdAt), .checkLater(.gapPatience)]
+        }
         // The catch-up may have finished long ago: a client that does not read its packets delays the following
         // steps.
-        if let missingSince, let last, target > last { actions += [.openGap(since: missingSince), .checkLater(.gapPatience)] }
+        if let missingSince, let last, target > last {
+            actions += [.openGap(since: missingSince), .checkLater(.gapPatience)]
+        }
         return actions
     }
 

@@ -22,7 +22,9 @@ package struct DatabaseClock: Sendable, Equatable {
     }
 
     /// Returns the clock's time at `time`, or a somewhat earlier one.
-    package func now(at time: NIODeadline) -> Timestamp { asOf.advanced(by: min(max(.zero, heardAt.elapsed(until: time)), Self.reach)) }
+    package func now(at time: NIODeadline) -> Timestamp {
+        asOf.advanced(by: min(max(.zero, heardAt.elapsed(until: time)), Self.reach))
+    }
 }
 
 extension NIODeadline {

@@ -29,7 +29,8 @@ package final class Delivery: Sendable {
     ///   - includesCounts: false if the counts of the reader are not known at present.
     ///   - budget: counts the bytes of a long text once for all sockets that hold it.
     func rendering(
-        for reader: UserID, version: WireVersion, includesCounts: Bool = true, by renderer: Renderer, in budget: AnswerBudget
+        for reader: UserID, version: WireVersion, includesCounts: Bool = true, by renderer: Renderer,
+        in budget: AnswerBudget
     ) -> Rendering {
         let variant = Variant(of: change, for: reader, version: version, includesCounts: includesCounts)
         return rendered.withLock { rendered in

@@ -17,13 +17,17 @@ extension FanOut {
                 subscription.loops.forEach { registries[$0].enqueue { $0.countsLoaded(counts, of: id) } }
             // Sockets in this conversation must not receive a later time until the gap is closed. A client that
             // loses its connection meanwhile replays from the time of its last packet.
-            case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
-            case .closeGap(let counts): subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, counts: counts) } }
+            case .openGap(let time):
+                subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
+            case .closeGap(let counts):
+                subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, counts: counts) } }
             case .read(let position): readLog(of: id, after: position, for: subscription)
             case .checkLater(let wait):
                 loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.repairIfBehind() } }
             case .checkArrival(let position, let time, let wait):
-                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.repairUnlessArrived(position, since: time) } }
+                loop.scheduleTask(in: timing.amount(wait)) {
+                    self.onFeed(of: id) { $0.repairUnlessArrived(position, since: time) }
+                }
             }
         }
     }
@@ -64,8 +68,10 @@ extension FanOut {
     func perform(_ actions: [UserFeed.Action], for key: UserKey, subscription: UserSubscription) {
         for action in actions {
             switch action {
-            case .deliver(let change): subscription.loops.forEach { registries[$0].enqueue { $0.deliverUserChange(change, to: key) } }
-            case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.user(key), since: time) } }
+            case .deliver(let change):
+                subscription.loops.forEach { registries[$0].enqueue { $0.deliverUserChange(change, to: key) } }
+            case .openGap(let time):
+                subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.user(key), since: time) } }
             case .closeGap: subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(.user(key)) } }
             case .read(let position): readUserLog(of: key, after: position)
             case .checkLater: loop.scheduleTask(in: timing.repairPause) { self.onFeed(of: key) { $0.repairIfBehind() } }
@@ -163,7 +169,10 @@ extension FanOut {
         if let time = finding.missedBefore { closeSockets(openedBefore: time) }
         for (id, position) in answer.conversations {
             guard let subscription = conversations[id] else { continue }
-            guard case .checkArrival(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else {
+            guard
+                case .checkArrival(let position, let time, let wait)? = subscription.feed.headSeen(
+                    position, since: finding.missingSince)
+            else {
                 continue
             }
             loop.scheduleTask(in: timing.amount(wait)) {
@@ -175,11 +184,15 @@ extension FanOut {
             }
         }
         for added in answer.added {
-            users[added.user]?.loops.forEach { registries[$0].enqueue { $0.userAdded(added.user, to: added.conversation, at: added.position) } }
+            users[added.user]?.loops
+                .forEach {
+                    registries[$0].enqueue { $0.userAdded(added.user, to: added.conversation, at: added.position) }
+                }
         }
         for (key, position) in answer.users {
             guard let subscription = users[key] else { continue }
-            perform(subscription.feed.headSeen(position, since: finding.missingSince), for: key, subscription: subscription)
+            perform(
+                subscription.feed.headSeen(position, since: finding.missingSince), for: key, subscription: subscription)
         }
         // Registries must open the gaps found above before they use the new clock.
         let (clock, era) = (DatabaseClock(asOf: answer.asOf, heardAt: loop.now), era)
@@ -194,7 +207,8 @@ extension FanOut {
     /// Closes all sockets opened before `time`. Heads could not be compared for longer than services remember, so only
     /// a replay can bring their missed changes.
     private func closeSockets(openedBefore time: NIODeadline) {
-        logger.warning("heads could not be compared for too long: sockets from before are sent away to come back and replay")
+        logger.warning(
+            "heads could not be compared for too long: sockets from before are sent away to come back and replay")
         for registry in registries { registry.enqueue { $0.closeSockets(openedBefore: time) } }
     }
 }

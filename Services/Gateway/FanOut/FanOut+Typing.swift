@@ -14,7 +14,8 @@ extension FanOut {
     /// message would cost a quarter of the message itself. So only gateways that received the typing signal call.
     func endTyping(ofSenderOf change: Change) {
         guard !typists.table.isEmpty, case .messageCreated(_, _, let message) = change.content,
-            let sender = message?.sender.userID ?? change.actor, typists.table.beginEnding(sender, in: change.conversationID)
+            let sender = message?.sender.userID ?? change.actor,
+            typists.table.beginEnding(sender, in: change.conversationID)
         else { return }
         source.endTyping(of: UserKey(app: change.appID, user: sender), in: change.conversationID)
     }

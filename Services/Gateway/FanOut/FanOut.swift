@@ -168,7 +168,9 @@ package final class FanOut: @unchecked Sendable {
         loop.execute {
             var channels: [String] = []
             for user in users {
-                if self.presences[user, default: []].isEmpty { channels.append(Channels.presence(app: user.app, user: user.user)) }
+                if self.presences[user, default: []].isEmpty {
+                    channels.append(Channels.presence(app: user.app, user: user.user))
+                }
                 self.presences[user, default: []].insert(registry.index)
             }
             if !channels.isEmpty { self.subscriptions?.subscribe(channels) }
@@ -195,7 +197,8 @@ package final class FanOut: @unchecked Sendable {
     /// Returns at once while Redis is unavailable. Heads are then compared every second, so a change is missed for no
     /// longer than that.
     package func confirmation(of conversations: [ConversationID], user: UserKey) async {
-        await confirmation(of: conversations.map { Channels.conversation($0) } + [Channels.user(app: user.app, user: user.user)])
+        await confirmation(
+            of: conversations.map { Channels.conversation($0) } + [Channels.user(app: user.app, user: user.user)])
     }
 
     /// Waits until the subscriptions to the presence of `users` are confirmed, for at most 2 s.
@@ -217,7 +220,9 @@ package final class FanOut: @unchecked Sendable {
     ///   the socket is then being closed.
     /// - Returns: for each conversation, the last position passed to the registries. A socket that has read less must
     ///   read on. All later changes reach the registries after the future has succeeded.
-    package func baseline(_ positions: [(id: ConversationID, position: Position)], era: Int) -> EventLoopFuture<[Position]> {
+    package func baseline(
+        _ positions: [(id: ConversationID, position: Position)], era: Int
+    ) -> EventLoopFuture<[Position]> {
         loop.submit {
             guard era == self.era else { throw CancellationError() }
             return positions.map { id, position in
@@ -245,7 +250,9 @@ package final class FanOut: @unchecked Sendable {
         switch subscription.feed.changePublished(change) {
         case .deliver(let changes): dispatchChanges(changes, of: subscription)
         case .awaitPredecessor(let time):
-            perform([.openGap(since: time), .checkLater(.gapPatience)], for: change.conversationID, subscription: subscription)
+            perform(
+                [.openGap(since: time), .checkLater(.gapPatience)], for: change.conversationID,
+                subscription: subscription)
         case .nothing: break
         }
     }
@@ -264,8 +271,10 @@ package final class FanOut: @unchecked Sendable {
         switch notice.content {
         case .added(let id, let position):
             subscription.loops.forEach { registries[$0].enqueue { $0.userAdded(key, to: id, at: position) } }
-        case .change(let change): perform(subscription.feed.changePublished(change), for: key, subscription: subscription)
-        case .logged(let position, let time): perform(subscription.feed.headSeen(position, since: time), for: key, subscription: subscription)
+        case .change(let change):
+            perform(subscription.feed.changePublished(change), for: key, subscription: subscription)
+        case .logged(let position, let time):
+            perform(subscription.feed.headSeen(position, since: time), for: key, subscription: subscription)
         case .sessionEnded(let digest):
             subscription.loops.forEach { registries[$0].enqueue { $0.sessionEnded(key, tokenDigest: digest) } }
         }
@@ -291,7 +300,11 @@ extension FanOut: RedisSubscriberDelegate {
             case UInt8(ascii: "u"):
                 let (notice, epoch) = try UserNotice.decode(message)
                 // The end of a session is valid in every epoch.
-                if case .sessionEnded = notice.content { userNoticePublished(notice) } else if isOurs(epoch) { userNoticePublished(notice) }
+                if case .sessionEnded = notice.content {
+                    userNoticePublished(notice)
+                } else if isOurs(epoch) {
+                    userNoticePublished(notice)
+                }
             case UInt8(ascii: "p"): presencePublished(try PresencePublication(decoding: message))
             default: metrics.malformed.increment()
             }

@@ -91,7 +91,9 @@ struct HeadReconciler {
         isAsking = false
         let memory = since == nil ? Self.firstMemory : Self.memory
         var missedBefore = watchedSince.flatMap { $0 + memory < now ? now - memory : nil }
-        if let since, let watchedSince, time > since.advanced(by: watchedSince.elapsed(until: now) + Self.leap) { missedBefore = now }
+        if let since, let watchedSince, time > since.advanced(by: watchedSince.elapsed(until: now) + Self.leap) {
+            missedBefore = now
+        }
         let missingSince = since ?? time.advanced(by: .zero - Self.trust)
         since = time
         watchedSince = askedAt ?? now

@@ -24,7 +24,8 @@ package struct Heads: Sendable {
     package var epoch = ""
 
     package init(
-        conversations: [(id: ConversationID, position: Position)], added: [Addition], users: [(key: UserKey, position: Position)], asOf: Timestamp,
+        conversations: [(id: ConversationID, position: Position)], added: [Addition],
+        users: [(key: UserKey, position: Position)], asOf: Timestamp,
         epoch: String = ""
     ) {
         self.conversations = conversations

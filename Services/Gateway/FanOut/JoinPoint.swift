@@ -12,7 +12,10 @@ package struct JoinPoint: Sendable {
     package var messageCount: Int64
     package var isHidden: Bool
 
-    package init(id: ConversationID, position: Position, fanOutLast: Position, counts: UserCounts, messageCount: Int64, isHidden: Bool) {
+    package init(
+        id: ConversationID, position: Position, fanOutLast: Position, counts: UserCounts, messageCount: Int64,
+        isHidden: Bool
+    ) {
         self.id = id
         self.position = position
         self.fanOutLast = fanOutLast

@@ -19,7 +19,9 @@ struct LastMessages {
     func newest(of user: UserID) -> Position { others.isEmpty ? common.newest : (others[user] ?? common).newest }
 
     /// Returns the position of the newest change that showed the user a last message.
-    func lastUpdate(for user: UserID) -> Position { others.isEmpty ? common.lastUpdate : (others[user] ?? common).lastUpdate }
+    func lastUpdate(for user: UserID) -> Position {
+        others.isEmpty ? common.lastUpdate : (others[user] ?? common).lastUpdate
+    }
 
     mutating func created(at position: Position, hiddenFrom users: [UserID]) {
         if !users.isEmpty || !others.isEmpty { others = kept(for: users) }

@@ -16,7 +16,8 @@ package struct LeaveRecord: Sendable, Equatable {
     package var lastMessagePosition = Position.zero
 
     package init(
-        position: Position, seenUpTo: Position, counts: UserCounts = UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: Int64 = 0,
+        position: Position, seenUpTo: Position,
+        counts: UserCounts = UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: Int64 = 0,
         lastMessagePosition: Position = .zero
     ) {
         self.position = position

@@ -34,7 +34,9 @@ extension LoopRegistry {
     private func showOffline(_ other: UserID, to user: UserSockets) {
         let tail = output.renderer.presenceChanged(other, to: Presence(status: .offline, lastSeenAt: nil))
         let stamp = stamp()
-        for socket in user.sockets where watches(other, socket) { socket.sendEphemeral(tail, presenceOf: other, stamp: stamp) }
+        for socket in user.sockets where watches(other, socket) {
+            socket.sendEphemeral(tail, presenceOf: other, stamp: stamp)
+        }
     }
 
     private func showAgain(_ other: UserID, to key: UserKey) {
@@ -44,7 +46,9 @@ extension LoopRegistry {
                 guard let presence, let user = self.userSockets[key], !user.blocks.contains(other) else { return }
                 let tail = self.output.renderer.presenceChanged(other, to: presence.forOthers)
                 let stamp = self.stamp()
-                for socket in user.sockets where self.watches(other, socket) { socket.sendEphemeral(tail, presenceOf: other, stamp: stamp) }
+                for socket in user.sockets where self.watches(other, socket) {
+                    socket.sendEphemeral(tail, presenceOf: other, stamp: stamp)
+                }
             }
     }
 

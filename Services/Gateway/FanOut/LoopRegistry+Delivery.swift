@@ -36,7 +36,8 @@ extension LoopRegistry {
         let change = delivery.change
         var tails = PlainTails(delivery: delivery, output: output)
         var returning: [any RegisteredSocket] = []
-        for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
+        for index in conversation.members.indices
+        where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
             let isSender = conversation.members[index].registration.key.user == change.actor
             if isSender { applyCounts(of: delivery, to: index, in: conversation) }
             let member = conversation.members[index]
@@ -48,7 +49,8 @@ extension LoopRegistry {
             member.socket.deliver(
                 delivery,
                 as: !member.tracked.areCurrent
-                    ? tails.withoutCounts(registration) : isSender ? tails.sender(registration) : tails.other(registration),
+                    ? tails.withoutCounts(registration)
+                    : isSender ? tails.sender(registration) : tails.other(registration),
                 values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         output.deliveries.increment(by: conversation.members.count)
@@ -57,7 +59,8 @@ extension LoopRegistry {
 
     /// Rejoins a conversation that the user had deleted from their devices. The client receives the whole conversation
     /// first, then the message.
-    private func rejoinHidden(_ sockets: [any RegisteredSocket], to conversation: LocalConversation, by change: Change) {
+    private func rejoinHidden(_ sockets: [any RegisteredSocket], to conversation: LocalConversation, by change: Change)
+    {
         for socket in sockets {
             leave(socket, from: conversation, at: change.position)
             socket.membershipChanged(.returns(conversation.id, after: Position(change.position.rawValue - 1)))
@@ -69,7 +72,8 @@ extension LoopRegistry {
         // A message read from the log may already have been delivered to users or read by them.
         let isMessage = if case .messageCreated(_, _, _?) = change.content { true } else { false }
         var returning: [any RegisteredSocket] = []
-        for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
+        for index in conversation.members.indices
+        where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
             let user = conversation.members[index].registration.key.user
             applyCounts(of: delivery, to: index, in: conversation)
             let member = conversation.members[index]
@@ -79,8 +83,10 @@ extension LoopRegistry {
                 continue
             }
             let rendering = delivery.rendering(
-                for: user, version: member.registration.version, includesCounts: member.tracked.areCurrent, by: output.renderer, in: output.answers)
-            member.socket.deliver(delivery, as: rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
+                for: user, version: member.registration.version, includesCounts: member.tracked.areCurrent,
+                by: output.renderer, in: output.answers)
+            member.socket.deliver(
+                delivery, as: rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         output.deliveries.increment(by: conversation.members.count)
         rejoinHidden(returning, to: conversation, by: change)
@@ -90,7 +96,9 @@ extension LoopRegistry {
     private func applyCounts(of delivery: Delivery, to index: Int, in conversation: LocalConversation) {
         let member = conversation.members[index]
         conversation.members[index].tracked
-            .apply(delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user, isTold: !member.isHidden)
+            .apply(
+                delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user,
+                isTold: !member.isHidden)
         guard !member.tracked.isPending, conversation.members[index].tracked.isPending else { return }
         // A packet without counts leaves the client's counts stale. Until they are sent, a replay must start before
         // this change.
@@ -118,7 +126,8 @@ extension LoopRegistry {
             for identity in added {
                 services.remember(identity, in: conversation.app)
                 for member in conversation.members { watchPresence(of: [identity], by: member.socket) }
-                userAdded(UserKey(app: conversation.app, user: identity.userID), to: conversation.id, at: change.position)
+                userAdded(
+                    UserKey(app: conversation.app, user: identity.userID), to: conversation.id, at: change.position)
             }
         case .messageCreated(_, _, let message?):
             if case .user(let sender) = message.sender { services.remember(sender, in: conversation.app) }
@@ -174,7 +183,9 @@ extension LoopRegistry {
 
     private func sendCounts(of member: Member, in conversation: LocalConversation) {
         let (counts, messages) = (member.counts, conversation.messageCountAtLast)
-        let values = ReaderValues(reader: member.registration.key.user, unread: counts.unread(of: messages), total: counts.total(of: messages))
+        let values = ReaderValues(
+            reader: member.registration.key.user, unread: counts.unread(of: messages), total: counts.total(of: messages)
+        )
         let tail = output.renderer.countsChanged(conversation.id, at: conversation.last)
         member.socket.send(Rendering([tail], in: output.answers), values: values, stamp: stamp())
     }
@@ -189,7 +200,8 @@ extension LoopRegistry {
         }
         let tail = output.renderer.typing(signal.conversationID, sender: sender, action: signal.action)
         let stamp = stamp()
-        for member in conversation.members where member.registration.key.user != signal.user && !member.registration.blocks.contains(signal.user) {
+        for member in conversation.members
+        where member.registration.key.user != signal.user && !member.registration.blocks.contains(signal.user) {
             member.socket.sendEphemeral(tail, presenceOf: nil, stamp: stamp)
         }
     }
@@ -197,7 +209,9 @@ extension LoopRegistry {
 
 extension LoopRegistry.Member {
     func values(messageCount: Int64) -> ReaderValues {
-        ReaderValues(reader: registration.key.user, unread: counts.unread(of: messageCount), total: counts.total(of: messageCount))
+        ReaderValues(
+            reader: registration.key.user, unread: counts.unread(of: messageCount),
+            total: counts.total(of: messageCount))
     }
 }
 
@@ -240,6 +254,7 @@ private struct PlainTails {
 
     private func rendering(for reader: Registration, includesCounts: Bool = true) -> Rendering {
         delivery.rendering(
-            for: reader.key.user, version: reader.version, includesCounts: includesCounts, by: output.renderer, in: output.answers)
+            for: reader.key.user, version: reader.version, includesCounts: includesCounts, by: output.renderer,
+            in: output.answers)
     }
 }

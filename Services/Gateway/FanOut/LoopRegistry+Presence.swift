@@ -68,7 +68,8 @@ extension LoopRegistry {
         let shown = output.renderer.presenceChanged(publication.user, to: publication.presence.forOthers)
         let real = output.renderer.presenceChanged(publication.user, to: publication.presence)
         for socket in sockets where !socket.registration.blocks.contains(publication.user) {
-            socket.sendEphemeral(socket.registration.key == key ? real : shown, presenceOf: publication.user, stamp: stamp)
+            socket.sendEphemeral(
+                socket.registration.key == key ? real : shown, presenceOf: publication.user, stamp: stamp)
         }
     }
 }

@@ -57,15 +57,22 @@ extension LoopRegistry {
     private func isDue(_ change: UserChange, for socket: any RegisteredSocket) -> Bool {
         if change.deletesConversation, socket.isCreatingConversation { return false }
         // The socket must first have learned that the user left the conversation.
-        if case .conversationDeleted(let id) = change.content { return place(of: socket, in: id) == nil && !socket.membership.awaits(id) }
+        if case .conversationDeleted(let id) = change.content {
+            return place(of: socket, in: id) == nil && !socket.membership.awaits(id)
+        }
         guard let (id, position) = change.presupposes else { return true }
         guard let (conversation, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
         // While the counts are unknown, they cannot be sent.
-        return max(conversation.last, conversation.members[index].skip) >= position && !conversation.members[index].tracked.isPending
+        return max(conversation.last, conversation.members[index].skip) >= position
+            && !conversation.members[index].tracked.isPending
     }
 
-    private func place(of socket: any RegisteredSocket, in id: ConversationID) -> (conversation: LocalConversation, index: Int)? {
-        guard let conversation = conversations[id], let index = conversation.members.firstIndex(where: { $0.socket === socket }) else { return nil }
+    private func place(
+        of socket: any RegisteredSocket, in id: ConversationID
+    ) -> (conversation: LocalConversation, index: Int)? {
+        guard let conversation = conversations[id],
+            let index = conversation.members.firstIndex(where: { $0.socket === socket })
+        else { return nil }
         return (conversation, index)
     }
 
@@ -76,7 +83,8 @@ extension LoopRegistry {
         case .conversationHidden(let id, let upTo, _): sendDeletion(id, upTo: upTo, by: change, to: socket)
         case .conversationShown(let view?): sendRestoration(view, by: change, to: socket)
         case .messageHidden(let id, let view?): send(change, about: view, to: socket) { .messageHidden(id, view: $0) }
-        case .messagesHidden(let upTo, let view): send(change, about: view, to: socket) { .messagesHidden(upTo: upTo, view: $0) }
+        case .messagesHidden(let upTo, let view):
+            send(change, about: view, to: socket) { .messagesHidden(upTo: upTo, view: $0) }
         case .messageDeleted(let id, let conversation, let view?):
             send(change, about: view, to: socket) { .messageDeleted(id, in: conversation, view: $0) }
         case .followed(let identity):
@@ -93,14 +101,19 @@ extension LoopRegistry {
         let registration = socket.registration
         let tails = output.renderer.tails(for: change, version: registration.version, withLastMessage: withLastMessage)
         socket.send(
-            Rendering(tails, in: output.answers), values: ReaderValues(reader: registration.key.user, unread: 0, total: 0),
+            Rendering(tails, in: output.answers),
+            values: ReaderValues(reader: registration.key.user, unread: 0, total: 0),
             stamp: stamp(atLeast: change.createdAt))
     }
 
-    private func sendDeletion(_ id: ConversationID, upTo: Position, by change: UserChange, to socket: any RegisteredSocket) {
+    private func sendDeletion(
+        _ id: ConversationID, upTo: Position, by change: UserChange, to socket: any RegisteredSocket
+    ) {
         var change = change
         guard let (conversation, index) = place(of: socket, in: id) else {
-            guard let left = socket.membership.left[id], left.seenUpTo > upTo else { return sendUserChange(change, to: socket) }
+            guard let left = socket.membership.left[id], left.seenUpTo > upTo else {
+                return sendUserChange(change, to: socket)
+            }
             // The user left after the deletion, and after a message that had brought the conversation back. They
             // keep what followed the deletion, but the socket received it with older counts. It receives a complete
             // deletion, then the kept part and its conversation again, read from the log.
@@ -152,12 +165,15 @@ extension LoopRegistry {
     /// Sends an entry that removes messages, with the remaining state of their conversation.
     /// - Parameter content: makes the content of the packet from the conversation as the client must see it.
     private func send(
-        _ change: UserChange, about view: ConversationView, to socket: any RegisteredSocket, content: (ConversationView) -> UserChange.Content
+        _ change: UserChange, about view: ConversationView, to socket: any RegisteredSocket,
+        content: (ConversationView) -> UserChange.Content
     ) {
         let position = view.conversation.position
         var change = change
         guard let (conversation, index) = place(of: socket, in: view.conversation.id) else {
-            guard let left = socket.membership.left[view.conversation.id] else { return sendUserChange(change, to: socket) }
+            guard let left = socket.membership.left[view.conversation.id] else {
+                return sendUserChange(change, to: socket)
+            }
             // The user left afterwards and was notified. They keep the state of the conversation at their departure.
             change.content = content(left.after(view))
             return sendUserChange(change, to: socket, withLastMessage: left.lastMessagePosition <= position)
@@ -172,7 +188,9 @@ extension LoopRegistry {
         }
         change.content = content(told)
         // The client may already have received a newer last message.
-        sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessages.lastUpdate(for: change.user), member.skip) <= position)
+        sendUserChange(
+            change, to: socket,
+            withLastMessage: max(conversation.lastMessages.lastUpdate(for: change.user), member.skip) <= position)
     }
 }
 
@@ -192,7 +210,8 @@ extension UserChange {
     fileprivate var presupposes: (id: ConversationID, position: Position)? {
         switch content {
         case .conversationHidden(let id, let upTo, _): (id, upTo)
-        case .conversationShown(let view?), .messageHidden(_, let view?), .messagesHidden(_, let view), .messageDeleted(_, _, let view?):
+        case .conversationShown(let view?), .messageHidden(_, let view?), .messagesHidden(_, let view),
+            .messageDeleted(_, _, let view?):
             (view.conversation.id, view.conversation.position)
         default: nil
         }

@@ -87,7 +87,10 @@ package final class LoopRegistry: @unchecked Sendable {
     /// The ``FanOut/era`` of this loop's state.
     package private(set) var era = 0
 
-    package init(index: Int, loop: any EventLoop, fanOut: FanOut, renderer: Renderer, answers: AnswerBudget, services: any RegistryServices) {
+    package init(
+        index: Int, loop: any EventLoop, fanOut: FanOut, renderer: Renderer, answers: AnswerBudget,
+        services: any RegistryServices
+    ) {
         self.index = index
         self.loop = loop
         self.fanOut = fanOut
@@ -153,9 +156,12 @@ package final class LoopRegistry: @unchecked Sendable {
             let member = conversation.members.remove(at: index)
             let record = LeaveRecord(
                 position: position,
-                seenUpTo: max(conversation.lastMessages.newest(of: member.registration.key.user), member.isHidden ? .zero : member.skip),
+                seenUpTo: max(
+                    conversation.lastMessages.newest(of: member.registration.key.user),
+                    member.isHidden ? .zero : member.skip),
                 counts: member.counts, messageCount: conversation.messageCount,
-                lastMessagePosition: max(conversation.lastMessages.lastUpdate(for: member.registration.key.user), member.skip))
+                lastMessagePosition: max(
+                    conversation.lastMessages.lastUpdate(for: member.registration.key.user), member.skip))
             socket.membershipChanged(.left(conversation.id, record))
         }
         socket.registration.conversations.removeAll { $0 === conversation }
@@ -206,7 +212,8 @@ package final class LoopRegistry: @unchecked Sendable {
         guard !registration.conversations.contains(where: { $0 === conversation }) else { return true }
         conversation.members.append(
             Member(
-                socket: socket, registration: registration, tracked: MemberCounts(point.counts), skip: point.position, isHidden: point.isHidden))
+                socket: socket, registration: registration, tracked: MemberCounts(point.counts), skip: point.position,
+                isHidden: point.isHidden))
         registration.conversations.append(conversation)
         return true
     }
@@ -258,14 +265,17 @@ package final class LoopRegistry: @unchecked Sendable {
     /// Closes the sockets of a session whose end was published. A nil digest means all sessions of the user.
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
         services.sessionEnded(key, tokenDigest: tokenDigest)
-        for socket in userSockets[key]?.sockets ?? [] where tokenDigest == nil || socket.registration.tokenDigest == tokenDigest {
+        for socket in userSockets[key]?.sockets ?? []
+        where tokenDigest == nil || socket.registration.tokenDigest == tokenDigest {
             socket.end(.sessionEnded)
         }
     }
 
     /// Closes the sockets of sessions that have ended without a received publication.
     package func sessionsEnded(_ digests: Set<[UInt8]>) {
-        for socket in socketsByAge() where digests.contains(socket.registration.tokenDigest) { socket.end(.sessionEnded) }
+        for socket in socketsByAge() where digests.contains(socket.registration.tokenDigest) {
+            socket.end(.sessionEnded)
+        }
     }
 
     // MARK: Gaps

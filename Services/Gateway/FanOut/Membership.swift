@@ -56,7 +56,9 @@ package struct Membership {
     ///   - known: the position up to which the socket has received the conversation, if the socket is in it.
     ///   - shown: the time on the socket's last packet.
     /// - Returns: true if the report is new.
-    package mutating func added(to id: ConversationID, at position: Position, known: Position?, shown: Timestamp) -> Bool {
+    package mutating func added(
+        to id: ConversationID, at position: Position, known: Position?, shown: Timestamp
+    ) -> Bool {
         if let known, position <= known { return false }
         // A late report: a catch-up has already covered the addition, together with the user's later removal.
         if let left = left[id], position <= left.position { return false }
@@ -137,6 +139,8 @@ package struct Membership {
 
     /// Puts back conversations that could not be joined.
     package mutating func putBack(_ conversations: [ConversationID: Position]) {
-        for (id, position) in conversations where joins[id]?.after == nil { joins[id, default: Join()].after = position }
+        for (id, position) in conversations where joins[id]?.after == nil {
+            joins[id, default: Join()].after = position
+        }
     }
 }

@@ -32,8 +32,10 @@ final class ClientConnections: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
     private let open = Gauge(label: "strata_gateway_connections")
-    private let refusedByProcess = Counter(label: "strata_gateway_refused_connections_total", dimensions: [("by", "process")])
-    private let refusedByAddress = Counter(label: "strata_gateway_refused_connections_total", dimensions: [("by", "address")])
+    private let refusedByProcess = Counter(
+        label: "strata_gateway_refused_connections_total", dimensions: [("by", "process")])
+    private let refusedByAddress = Counter(
+        label: "strata_gateway_refused_connections_total", dimensions: [("by", "address")])
 
     init(_ limits: Limits, logger: Logger) {
         self.limits = limits
@@ -49,7 +51,9 @@ final class ClientConnections: Sendable {
                 defer { state.isFull = true }
                 return (.process, state.total, !state.isFull)
             }
-            guard Self.add(address, within: limits.perAddress, to: &state) else { return (.address, state.total, false) }
+            guard Self.add(address, within: limits.perAddress, to: &state) else {
+                return (.address, state.total, false)
+            }
             state.total += 1
             return (nil, state.total, false)
         }
@@ -78,7 +82,9 @@ final class ClientConnections: Sendable {
             return (state.total, isNews)
         }
         open.record(total)
-        if isNews { logger.notice("new connections are accepted again", metadata: ["listener.connections": "\(total)"]) }
+        if isNews {
+            logger.notice("new connections are accepted again", metadata: ["listener.connections": "\(total)"])
+        }
     }
 
     /// Counts an open connection that becomes a socket of this address. Unless it is refused, the caller calls

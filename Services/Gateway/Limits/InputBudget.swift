@@ -80,7 +80,8 @@ final class InputBudget: Sendable {
             let isShort = bytes.wrappingAdd(count, ordering: .relaxed).newValue <= InputBudget.shortBytes
             let ofAddress = address?.add(count) ?? 0
             let ofAll = budget.taken.wrappingAdd(count, ordering: .relaxed).newValue
-            guard isShort ? ofAll <= budget.limit : ofAll <= budget.limit / 4 * 3 && ofAddress <= budget.limit / 4 else {
+            guard isShort ? ofAll <= budget.limit : ofAll <= budget.limit / 4 * 3 && ofAddress <= budget.limit / 4
+            else {
                 subtract(count)
                 budget.refused.increment()
                 return false

@@ -36,7 +36,9 @@ final class LongAnswers: Sendable {
             halvedAt = now
         }
 
-        private func periods(until now: ContinuousClock.Instant) -> Int { max(0, Int((now - halvedAt) / LongAnswers.memory)) }
+        private func periods(until now: ContinuousClock.Instant) -> Int {
+            max(0, Int((now - halvedAt) / LongAnswers.memory))
+        }
 
         func bytes(at now: ContinuousClock.Instant) -> Int { bytes >> periods(until: now) }
 

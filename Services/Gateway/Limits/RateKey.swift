@@ -20,7 +20,9 @@ struct RateKey: Hashable, Sendable {
 
     /// - Parameter token: the id of an app's server token.
     init(token: UUID) {
-        self = withUnsafeBytes(of: token.uuid) { Self(high: Self.number(Array($0[..<8])[...]), low: Self.number(Array($0[8...])[...])) }
+        self = withUnsafeBytes(of: token.uuid) {
+            Self(high: Self.number(Array($0[..<8])[...]), low: Self.number(Array($0[8...])[...]))
+        }
     }
 
     /// Makes the key of an IPv4 address, or of the /64 network of an IPv6 address. One subscriber can use any number of

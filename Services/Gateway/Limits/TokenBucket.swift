@@ -18,7 +18,8 @@ struct RateLimit: Hashable, Sendable {
     /// Parses `rate/burst`, for example `200/4000`.
     init?(setting text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let rate = Double(parts[0]), let burst = Double(parts[1]), (0.001...1e9).contains(rate), (1...1e9).contains(burst)
+        guard parts.count == 2, let rate = Double(parts[0]), let burst = Double(parts[1]), (0.001...1e9).contains(rate),
+            (1...1e9).contains(burst)
         else { return nil }
         self.init(rate: rate, burst: burst)
     }

@@ -35,7 +35,8 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// - Returns: the waiter whose turn begins, if any.
     mutating func end(cost: (Key) -> Int = { _ in 0 }) -> Waiter? {
         let costs = order.map(cost)
-        guard let index = costs.indices.min(by: { costs[$0] < costs[$1] }), let next = waiters[order[index]]?.popFirst() else {
+        guard let index = costs.indices.min(by: { costs[$0] < costs[$1] }), let next = waiters[order[index]]?.popFirst()
+        else {
             running -= 1
             return nil
         }
@@ -49,7 +50,9 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// Removes a waiter that no longer waits.
     /// - Returns: the waiter, or nil if it has already left.
     mutating func giveUp(_ key: Key, id: UInt64) -> Waiter? {
-        guard let index = waiters[key]?.firstIndex(where: { $0.id == id }), let waiter = waiters[key]?.remove(at: index).waiter else { return nil }
+        guard let index = waiters[key]?.firstIndex(where: { $0.id == id }),
+            let waiter = waiters[key]?.remove(at: index).waiter
+        else { return nil }
         waiting -= 1
         if waiters[key]?.isEmpty == true {
             waiters[key] = nil

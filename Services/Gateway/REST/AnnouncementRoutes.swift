@@ -15,17 +15,26 @@ struct AnnouncementRoutes: RESTFeature {
         announcements.on(.delete, ":id", use: delete)
     }
 
-    private func list(_ asked: ListRequest<PageQuery<AnnouncementID>>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let page = try await services.announcements(pageSize: asked.query.pageSize, from: asked.query.fromID, for: context.call)
+    private func list(
+        _ asked: ListRequest<PageQuery<AnnouncementID>>, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
+        let page = try await services.announcements(
+            pageSize: asked.query.pageSize, from: asked.query.fromID, for: context.call)
         let renderer = self.renderer(for: context)
-        return try await .list(page.objects, headers: headers(of: page, in: context, list: "/announcements", query: asked.text), to: context) {
+        return try await .list(
+            page.objects, headers: headers(of: page, in: context, list: "/announcements", query: asked.text),
+            to: context
+        ) {
             renderer.writeAnnouncement($0, for: context.reader, version: context.version, into: &$1)
         }
     }
 
     private func load(_ id: AnnouncementID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let announcement = try await services.announcement(id, for: context.call)
-        return .json { renderer(for: context).writeAnnouncement(announcement, for: context.reader, version: context.version, into: &$0) }
+        return .json {
+            renderer(for: context)
+                .writeAnnouncement(announcement, for: context.reader, version: context.version, into: &$0)
+        }
     }
 
     private func giveReceipt(

@@ -13,8 +13,10 @@ struct BlockRoutes: RESTFeature {
         blocks.on(.delete, "users/:user", use: unblock)
     }
 
-    private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let page = try await services.blocks(pageSize: asked.query.pageSize, from: asked.query.fromID, for: context.call)
+    private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer
+    {
+        let page = try await services.blocks(
+            pageSize: asked.query.pageSize, from: asked.query.fromID, for: context.call)
         let renderer = self.renderer(for: context)
         return .list(page.objects, headers: headers(of: page, in: context, list: "/blocks", query: asked.text)) {
             renderer.writeBasicIdentity($0, into: &$1)

@@ -16,13 +16,18 @@ struct ContentRoutes: RESTFeature {
         content.on(.post, use: create)
         content.on(.get, ":id", use: load)
         // Libraries for servers also upload with POST.
-        for method in [HTTPRequest.Method.put, .post] { routes.open("/content/uploads").on(method, ":token", use: upload) }
-        for method in [HTTPRequest.Method.get, .head] { routes.open("/content/downloads").on(method, ":token", use: download) }
+        for method in [HTTPRequest.Method.put, .post] {
+            routes.open("/content/uploads").on(method, ":token", use: upload)
+        }
+        for method in [HTTPRequest.Method.get, .head] {
+            routes.open("/content/downloads").on(method, ":token", use: download)
+        }
     }
 
     private func load(_ id: ContentID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let (size, isUploaded) = try await services.content(id, for: context.call)
-        let location = isUploaded ? services.renderer.locateContent(id) : ContentLocation(downloadURL: nil, expiration: nil)
+        let location =
+            isUploaded ? services.renderer.locateContent(id) : ContentLocation(downloadURL: nil, expiration: nil)
         return .json { renderer(for: context).writeContent(id, size: size, at: location, into: &$0) }
     }
 
@@ -32,7 +37,9 @@ struct ContentRoutes: RESTFeature {
         // The size and the type are in headers, which are not part of the key's fingerprint. So they are part of the
         // id.
         let call = context.call
-        let id = call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(asked.size) \(asked.type)")) } ?? .random()
+        let id =
+            call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(asked.size) \(asked.type)")) }
+            ?? .random()
         let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
         try await services.createContent(upload, for: call)
         return .json(.created) {
@@ -88,11 +95,14 @@ struct ContentRoutes: RESTFeature {
         // another content's.
         let isSame = asked.headers[.ifRange].map { $0 == tag } ?? true
         switch ByteRange(isSame ? asked.headers[.range] : nil, size: reader.size) {
-        case .everything: return answer(.ok, headers: headers, body: Self.body(of: reader, range: 0..<reader.size, channel: context.channel))
+        case .everything:
+            return answer(
+                .ok, headers: headers, body: Self.body(of: reader, range: 0..<reader.size, channel: context.channel))
         case .part(let range):
             var headers = headers
             headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(reader.size)"
-            return answer(.partialContent, headers: headers, body: Self.body(of: reader, range: range, channel: context.channel))
+            return answer(
+                .partialContent, headers: headers, body: Self.body(of: reader, range: range, channel: context.channel))
         case .unsatisfiable:
             let failure = Failure(.invalidRequest, "The range lies beyond the end.")
             return .json(.rangeNotSatisfiable, headers: [.contentRange: "bytes */\(reader.size)"]) {
@@ -106,7 +116,8 @@ struct ContentRoutes: RESTFeature {
     private func downloadHeaders(for token: ContentTokens.Download, of reader: any ContentReader) -> HTTPFields {
         let seconds = max(0, (token.expiresAt.microseconds - Timestamp.now().microseconds) / 1_000_000)
         return [
-            .contentType: reader.type.isEmpty ? "application/octet-stream" : reader.type, .eTag: "\"\(token.id)\"", .acceptRanges: "bytes",
+            .contentType: reader.type.isEmpty ? "application/octet-stream" : reader.type, .eTag: "\"\(token.id)\"",
+            .acceptRanges: "bytes",
             .cacheControl: "private, max-age=\(seconds)", .vary: "Origin", .xContentTypeOptions: "nosniff",
             .contentSecurityPolicy: "sandbox; default-src 'none'", .crossOriginResourcePolicy: "cross-origin",
         ]
@@ -170,7 +181,9 @@ struct NewContent: RESTRequest {
     private static func type(_ request: Request) throws(Failure) -> String {
         let name = "Upload-Content-Type"
         guard let type = request.headers[.uploadContentType], !type.isEmpty else { throw .missing(name) }
-        guard type.utf8.count <= ContentTrailer.typeBytes, type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), type.contains("/") else {
+        guard type.utf8.count <= ContentTrailer.typeBytes, type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }),
+            type.contains("/")
+        else {
             throw .invalid(name, reason: "must be a MIME type of at most \(ContentTrailer.typeBytes) characters")
         }
         return type
@@ -184,7 +197,9 @@ private struct UploadRequest: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         let content = try services.richContent()
-        guard let upload = context.parameters.get("token").flatMap({ content.tokens.upload($0, at: .now()) }) else { throw .notFound("upload") }
+        guard let upload = context.parameters.get("token").flatMap({ content.tokens.upload($0, at: .now()) }) else {
+            throw .notFound("upload")
+        }
         if let length = request.headers[.contentLength], Int(length) != upload.size {
             throw ContentStoreError.wrongLength.failure(logger: context.logger)
         }
@@ -202,7 +217,9 @@ private struct DownloadRequest: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         let content = try services.richContent()
-        guard let token = context.parameters.get("token").flatMap({ content.tokens.download($0, at: .now()) }) else { throw .notFound("content") }
+        guard let token = context.parameters.get("token").flatMap({ content.tokens.download($0, at: .now()) }) else {
+            throw .notFound("content")
+        }
         (self.content, self.token, isHead, headers) = (content, token, request.method == .head, request.headers)
     }
 }

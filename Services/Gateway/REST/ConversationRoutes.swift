@@ -18,30 +18,41 @@ struct ConversationRoutes: RESTFeature {
         conversations.on(.post, ":id/receipts", use: giveReceipts)
     }
 
-    private func list(_ asked: ListRequest<ConversationsQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func list(
+        _ asked: ListRequest<ConversationsQuery>, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         let (query, renderer) = (asked.query, self.renderer(for: context))
         if let messages = query.messages {
             let page = try await services.loadConversations(
-                orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, messages: messages, for: context.call)
-            return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+                orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, messages: messages,
+                for: context.call)
+            return try await .list(
+                page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text),
+                to: context
+            ) {
                 renderer.writeLoadedConversation($0, for: context.reader, version: context.version, into: &$1)
             }
         }
         let page =
             if let condition = query.condition {
-                try await services.conversations(matching: condition, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+                try await services.conversations(
+                    matching: condition, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
             } else {
                 try await services.conversations(
                     orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
             }
         let older = olderRenderer(for: context)
-        return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+        return try await .list(
+            page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text),
+            to: context
+        ) {
             if let older { return older.writeConversation($0, into: &$1) }
             renderer.writeConversation($0, for: context.reader, version: context.version, into: &$1)
         }
     }
 
-    private func create(_ body: CreateConversationBody, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func create(_ body: CreateConversationBody, in context: SignedInContext) async throws(Failure) -> RESTAnswer
+    {
         let creation = try await services.create(body, for: context.call)
         return
             .json(creation.isNew ? .created : .ok) { write(creation.view, in: context, into: &$0) }.at(creation.place)
@@ -57,7 +68,9 @@ struct ConversationRoutes: RESTFeature {
         renderer(for: context).writeConversation(view, for: context.reader, version: context.version, into: &writer)
     }
 
-    private func patch(_ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func patch(
+        _ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         .noContent.at(try await services.patch(asked.id, with: asked.content, for: context.call))
     }
 
@@ -66,7 +79,8 @@ struct ConversationRoutes: RESTFeature {
     ) async throws(Failure) -> RESTAnswer {
         let query = asked.content
         return .noContent.at(
-            try await services.deleteConversation(asked.id, mode: query.mode, leave: query.leave, upTo: query.upTo, for: context.call))
+            try await services.deleteConversation(
+                asked.id, mode: query.mode, leave: query.leave, upTo: query.upTo, for: context.call))
     }
 
     private func markAllRead(
@@ -88,7 +102,8 @@ struct ConversationRoutes: RESTFeature {
         _ asked: ObjectRequest<ConversationID, ReceiptsBody>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
         let body = asked.content
-        let (ignored, place) = try await services.giveReceipts(body.messages, in: asked.id, kind: body.kind, for: context.call)
+        let (ignored, place) = try await services.giveReceipts(
+            body.messages, in: asked.id, kind: body.kind, for: context.call)
         return .json { renderer(for: context).writeIgnoredMessages(ignored, into: &$0) }.at(place)
     }
 }

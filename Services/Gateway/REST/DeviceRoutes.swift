@@ -23,7 +23,9 @@ struct DeviceRoutes: RESTFeature {
 
     private func deleteToken(_ context: SignedInContext) async throws(Failure) -> RESTAnswer {
         // Unknown and impossible devices are treated as deleted.
-        if let device = context.parameters.get("device").map({ $0.removingPercentEncoding ?? $0 }), !device.utf8.contains(0) {
+        if let device = context.parameters.get("device").map({ $0.removingPercentEncoding ?? $0 }),
+            !device.utf8.contains(0)
+        {
             try await services.deletePushToken(device: device, for: context.call)
         }
         return RESTAnswer(status: .accepted)

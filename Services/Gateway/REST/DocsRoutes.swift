@@ -13,10 +13,17 @@ struct DocsRoutes: RESTFeature {
         let docs = routes.open("/docs")
         for method in [HTTPRequest.Method.get, .head] {
             docs.on(method, use: index)
-            docs.on(method, "errors") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.errors) }
-            docs.on(method, "openapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.openAPI) }
-            docs.on(method, "asyncapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.asyncAPI) }
-            docs.on(method, "server-openapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.serverOpenAPI) }
+            docs.on(method, "errors") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.errors)
+            }
+            docs.on(method, "openapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in
+                asked.answer(ProtocolDocs.openAPI)
+            }
+            docs.on(method, "asyncapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in
+                asked.answer(ProtocolDocs.asyncAPI)
+            }
+            docs.on(method, "server-openapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in
+                asked.answer(ProtocolDocs.serverOpenAPI)
+            }
         }
     }
 
@@ -25,7 +32,8 @@ struct DocsRoutes: RESTFeature {
     private func index(_ asked: DocumentRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         guard !asked.hasSlash else { return asked.answer(ProtocolDocs.index) }
         // Redirect relative to the public base URL, because a proxy may have removed a prefix from the path.
-        return RESTAnswer(status: .permanentRedirect, headers: [.location: services.renderer.baseURL + "/docs/", .contentLength: "0"])
+        return RESTAnswer(
+            status: .permanentRedirect, headers: [.location: services.renderer.baseURL + "/docs/", .contentLength: "0"])
     }
 }
 
@@ -34,7 +42,8 @@ private struct DocumentRequest: RESTRequest {
     /// they load nothing else.
     private static func policy(of file: ProtocolDocs.File) -> String {
         let scripts = file.scriptSource.map { "script-src \($0); " } ?? ""
-        return "default-src 'none'; style-src 'unsafe-inline'; \(scripts)base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        return
+            "default-src 'none'; style-src 'unsafe-inline'; \(scripts)base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     }
 
     let hasSlash: Bool
@@ -50,7 +59,8 @@ private struct DocumentRequest: RESTRequest {
 
     func answer(_ file: ProtocolDocs.File) -> RESTAnswer {
         var headers: HTTPFields = [
-            .eTag: file.entityTag, .cacheControl: "no-cache", .contentSecurityPolicy: Self.policy(of: file), .xContentTypeOptions: "nosniff",
+            .eTag: file.entityTag, .cacheControl: "no-cache", .contentSecurityPolicy: Self.policy(of: file),
+            .xContentTypeOptions: "nosniff",
         ]
         if isKnown(file.entityTag) { return RESTAnswer(status: .notModified, headers: headers) }
         headers[.contentType] = file.contentType

@@ -29,7 +29,9 @@ struct FollowingRoutes: RESTFeature {
 
     // MARK: Identities
 
-    private func listIdentities(_ asked: IdentitiesRequest, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func listIdentities(
+        _ asked: IdentitiesRequest, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         let renderer = self.renderer(for: context)
         switch asked {
         case .named(let users):
@@ -44,13 +46,16 @@ struct FollowingRoutes: RESTFeature {
     }
 
     private func load(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        guard let identity = try await services.identities([user], for: context.call).first else { throw .notFound("identity") }
+        guard let identity = try await services.identities([user], for: context.call).first else {
+            throw .notFound("identity")
+        }
         return .json { renderer(for: context).writeIdentity(identity, into: &$0) }
     }
 
     // MARK: Following
 
-    private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer
+    {
         let page = try await followed(asked.query, in: context)
         return .list(page.objects, headers: headers(of: page, in: context, list: "/following", query: asked.text)) {
             $1.string($0.basic.userID.layerID)
@@ -75,7 +80,9 @@ struct FollowingRoutes: RESTFeature {
         .noContent.at(try await services.unfollow(user, for: context.call))
     }
 
-    private func followed(_ query: UsersQuery, in context: SignedInContext) async throws(Failure) -> ListPage<[Identity]> {
+    private func followed(
+        _ query: UsersQuery, in context: SignedInContext
+    ) async throws(Failure) -> ListPage<[Identity]> {
         try await services.followed(pageSize: query.pageSize, from: query.fromID, for: context.call)
     }
 }

@@ -18,11 +18,16 @@ struct IndexRoutes: RESTFeature {
         routes.server("/conversations").on(.get, use: find)
     }
 
-    private func find(_ asked: ListRequest<FoundConversationsQuery>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func find(
+        _ asked: ListRequest<FoundConversationsQuery>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         let (query, renderer) = (asked.query, renderer(of: context))
         let page = try await services.conversations(
             matching: query.condition, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
-        return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+        return try await .list(
+            page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text),
+            to: context
+        ) {
             renderer.writeConversation($0, into: &$1)
         }
     }
@@ -57,7 +62,8 @@ private struct IndexedPath: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         do throws(Failure) {
-            path = try MetadataIndex.path(in: context.parameters.get("property").flatMap { $0.removingPercentEncoding } ?? "")
+            path = try MetadataIndex.path(
+                in: context.parameters.get("property").flatMap { $0.removingPercentEncoding } ?? "")
         } catch {
             throw .notFound("index")
         }

@@ -34,7 +34,9 @@ struct MessageRoutes: RESTFeature {
         }
     }
 
-    private func send(_ asked: ObjectRequest<ConversationID, SendMessageBody>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func send(
+        _ asked: ObjectRequest<ConversationID, SendMessageBody>, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         let (message, place) = try await services.send(asked.content, to: asked.id, for: context.call)
         // A signal on the user's socket may reach the fan-out later than the message, so the fan-out cannot end it.
         services.endTyping(of: context.call.key, in: asked.id)
@@ -46,18 +48,24 @@ struct MessageRoutes: RESTFeature {
         return .json { write(message, form: .read, in: context, into: &$0) }
     }
 
-    private func loadBelow(_ asked: MessageInConversation, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func loadBelow(
+        _ asked: MessageInConversation, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         let message = try await services.message(asked.message, in: asked.conversation, for: context.call)
         return .json { write(message, form: .read, in: context, into: &$0) }
     }
 
     /// - Parameter form: the form for a server of version 1.x. The Client API has one form.
-    private func write(_ message: Message, form: ServerRenderer.Form, in context: SignedInContext, into writer: inout JSONWriter) {
+    private func write(
+        _ message: Message, form: ServerRenderer.Form, in context: SignedInContext, into writer: inout JSONWriter
+    ) {
         if let older = olderRenderer(for: context) { return older.writeMessage(message, form: form, into: &writer) }
         renderer(for: context).writeMessage(message, for: context.reader, version: context.version, into: &writer)
     }
 
-    private func delete(_ asked: ObjectRequest<MessageID, DeletionQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func delete(
+        _ asked: ObjectRequest<MessageID, DeletionQuery>, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         .noContent.at(try await services.deleteMessage(asked.id, mode: asked.content.mode, for: context.call))
     }
 
@@ -65,10 +73,13 @@ struct MessageRoutes: RESTFeature {
         _ asked: ObjectRequest<MessageInConversation, DeletionQuery>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
         let (id, mode) = (asked.id, asked.content.mode)
-        return .noContent.at(try await services.deleteMessage(id.message, in: id.conversation, mode: mode, for: context.call))
+        return .noContent.at(
+            try await services.deleteMessage(id.message, in: id.conversation, mode: mode, for: context.call))
     }
 
-    private func giveReceipt(_ asked: ObjectRequest<MessageID, ReceiptBody>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func giveReceipt(
+        _ asked: ObjectRequest<MessageID, ReceiptBody>, in context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
         .noContent.at(try await services.giveReceipt(asked.id, kind: asked.content.kind, for: context.call))
     }
 }

@@ -29,11 +29,15 @@ struct PartRoutes: RESTFeature {
     }
 
     private func add(_ asked: NewPart, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        try part(try await services.edit(.add(asked.content), of: asked.message, for: context.call), in: context, status: .created)
+        try part(
+            try await services.edit(.add(asked.content), of: asked.message, for: context.call), in: context,
+            status: .created)
     }
 
     private func replace(_ asked: PartReplacement, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        try part(try await services.edit(.replace(asked.part, by: asked.content), of: asked.message, for: context.call), in: context)
+        try part(
+            try await services.edit(.replace(asked.part, by: asked.content), of: asked.message, for: context.call),
+            in: context)
     }
 
     private func replaceAll(_ asked: NewParts, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
@@ -54,10 +58,13 @@ struct PartRoutes: RESTFeature {
         return part(edited.index, of: message, in: context, status: status).at(edited.place)
     }
 
-    private func part(_ index: Int, of message: Message, in context: SignedInContext, status: HTTPResponse.Status = .ok) -> RESTAnswer {
+    private func part(
+        _ index: Int, of message: Message, in context: SignedInContext, status: HTTPResponse.Status = .ok
+    ) -> RESTAnswer {
         .json(status) { writer in
             guard message.parts.indices.contains(index) else { return writer.null() }
-            renderer(for: context).writePart(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
+            renderer(for: context)
+                .writePart(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
         }
     }
 
@@ -110,13 +117,16 @@ private struct NewParts: RESTRequest {
         guard case .array(let elements) = try await request.json(context) else {
             throw Failure(.invalidRequest, "The body must be an array of message parts.")
         }
-        parts = try PartBody.parts(elements, of: message, version: context.version, limit: services.settings.objects.parts)
+        parts = try PartBody.parts(
+            elements, of: message, version: context.version, limit: services.settings.objects.parts)
     }
 }
 
 extension RESTContext {
     func partReference() throws(Failure) -> PartReference {
-        guard let text = parameters.get("part"), let reference = PartReference(text) else { throw .notFound("message part") }
+        guard let text = parameters.get("part"), let reference = PartReference(text) else {
+            throw .notFound("message part")
+        }
         return reference
     }
 }

@@ -24,7 +24,9 @@ struct RESTAnswer {
     }
 
     /// Returns an answer with a JSON body. `body` writes its single value.
-    static func json(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], _ body: (inout JSONWriter) -> Void) -> RESTAnswer {
+    static func json(
+        _ status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], _ body: (inout JSONWriter) -> Void
+    ) -> RESTAnswer {
         var writer = JSONWriter()
         body(&writer)
         return RESTAnswer(status: status, json: writer.buffer, headers: headers)
@@ -36,7 +38,8 @@ struct RESTAnswer {
     }
 
     /// Returns an answer with a page of a list and its headers (``RESTFeature/headers(of:in:list:query:)``).
-    static func list<Item>(_ items: [Item], headers: HTTPFields, write: (Item, inout JSONWriter) -> Void) -> RESTAnswer {
+    static func list<Item>(_ items: [Item], headers: HTTPFields, write: (Item, inout JSONWriter) -> Void) -> RESTAnswer
+    {
         json(headers: headers) { writer in
             writer.beginArray()
             for item in items { write(item, &writer) }
@@ -48,7 +51,8 @@ struct RESTAnswer {
     /// and sent in batches, no faster than the client reads them. If a batch fails, the connection ends before the
     /// array does.
     static func list<Page: Batches>(
-        _ page: Page, headers: HTTPFields, to context: some RESTRouteContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
+        _ page: Page, headers: HTTPFields, to context: some RESTRouteContext,
+        write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
     ) async throws(Failure) -> RESTAnswer {
         var page = page
         let items = try await page.next() ?? []

@@ -59,7 +59,8 @@ struct RESTContext: RequestContext {
     /// Returns the id of an object in the path.
     /// - Throws: `not_found` for a text that is not a valid id.
     func id<ID: ObjectID>(_ name: String, _: ID.Type = ID.self, what: String) throws(Failure) -> ID {
-        guard let text = coreContext.parameters.get(name), let id = ID(parsing: text.removingPercentEncoding ?? text) else {
+        guard let text = coreContext.parameters.get(name), let id = ID(parsing: text.removingPercentEncoding ?? text)
+        else {
             throw .notFound(what)
         }
         return id
@@ -118,7 +119,9 @@ struct ServerContext: ChildRequestContext {
 
     /// - Throws: an error if no earlier middleware set the caller and the version.
     init(context: RESTContext) throws {
-        guard let server = context.server, let version = context.serverVersion else { throw HTTPError(.internalServerError) }
+        guard let server = context.server, let version = context.serverVersion else {
+            throw HTTPError(.internalServerError)
+        }
         request = context
         self.server = server
         self.version = version

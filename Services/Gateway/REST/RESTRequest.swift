@@ -77,7 +77,9 @@ extension ContentID: RESTRequest {
 /// A user id in a URL, or a full identity id escaped to one segment (docs/conformance.md §1.6).
 extension UserID: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        guard let user = context.parameters.get("user").flatMap({ UserID(pathSegment: $0) }) else { throw .notFound("identity") }
+        guard let user = context.parameters.get("user").flatMap({ UserID(pathSegment: $0) }) else {
+            throw .notFound("identity")
+        }
         self = user
     }
 
@@ -97,7 +99,9 @@ extension Request {
     /// Returns the condition on conversations' metadata in the query; nil if there is none.
     func metadataCondition() throws(Failure) -> MetadataCondition? {
         try MetadataCondition(
-            parameters: uri.queryParameters.map { (name: $0.key.removingPercentEncoding ?? String($0.key), value: String($0.value)) })
+            parameters: uri.queryParameters.map {
+                (name: $0.key.removingPercentEncoding ?? String($0.key), value: String($0.value))
+            })
     }
 }
 
@@ -154,10 +158,12 @@ extension Request {
         // Some servers send a space before the semicolon.
         if context.isServerRequest { while type.last == " " { type.removeLast() } }
         // Apps' own servers also use a type that a document misspells, and the general JSON type.
-        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
+        let isOfServer =
+            context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
         guard type == "application/vnd.layer-patch+json" || isOfServer else {
             throw Failure(
-                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
+                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.",
+                detail: .header("Content-Type"))
         }
         return try await json(context)
     }

@@ -35,17 +35,23 @@ struct RESTRouter: Sendable {
         self.nonceKey = nonceKey
     }
 
-    func responder() -> MethodOverride<RouterResponder<RESTContext>> { MethodOverride(inner: routes().router.buildResponder()) }
+    func responder() -> MethodOverride<RouterResponder<RESTContext>> {
+        MethodOverride(inner: routes().router.buildResponder())
+    }
 
     func routes() -> RESTRoutes {
         let routes = RESTRoutes(services, errors: ErrorObjects(services.renderer, nonceKey: nonceKey))
         let features: [any RESTFeature] = [
-            RootRoutes(services: services), SessionRoutes(services: services, nonceKey: nonceKey), ConversationRoutes(services: services),
+            RootRoutes(services: services), SessionRoutes(services: services, nonceKey: nonceKey),
+            ConversationRoutes(services: services),
             MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
-            ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
-            ServerPartRoutes(services: services), ServerContentRoutes(services: services), IndexRoutes(services: services),
-            WebhookRoutes(services: services), UserRoutes(services: services), ServerAnnouncementRoutes(services: services),
+            ContentRoutes(services: services), ServerConversationRoutes(services: services),
+            ServerMessageRoutes(services: services),
+            ServerPartRoutes(services: services), ServerContentRoutes(services: services),
+            IndexRoutes(services: services),
+            WebhookRoutes(services: services), UserRoutes(services: services),
+            ServerAnnouncementRoutes(services: services),
             BlockRoutes(services: services), ServerBlockRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
@@ -65,7 +71,9 @@ extension RESTFeature {
     func renderer(for context: some RESTRouteContext) -> Renderer { context.request.renderer ?? services.renderer }
 
     /// Returns the renderer of the answer's objects for an app's own server that asks in its own name.
-    func renderer(of context: ServerContext) -> ServerRenderer { ServerRenderer(renderer(for: context), version: context.version) }
+    func renderer(of context: ServerContext) -> ServerRenderer {
+        ServerRenderer(renderer(for: context), version: context.version)
+    }
 
     /// Returns the renderer for a request on behalf of a user in a version that the Client API does not have; nil for
     /// other versions.
@@ -78,10 +86,14 @@ extension RESTFeature {
     /// - Parameters:
     ///   - list: the list's path.
     ///   - query: the query of the request for this page.
-    func headers<Objects>(of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?) -> HTTPFields {
+    func headers<Objects>(
+        of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?
+    ) -> HTTPFields {
         var headers: HTTPFields = [:]
         if let total = page.total { headers[.layerCount] = String(total) }
-        if let id = page.nextFrom { headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id) }
+        if let id = page.nextFrom {
+            headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id)
+        }
         return headers
     }
 }

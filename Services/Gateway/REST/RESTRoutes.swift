@@ -116,12 +116,18 @@ final class RESTRoutes {
 
     /// Returns a group of routes without requirements.
     func open(_ path: RouterPath) -> Group<RESTContext> {
-        Group(routes: self, mounts: [Mount(access: .open, path: path, group: router.group(path).add(middleware: beforeOpenRoutes))])
+        Group(
+            routes: self,
+            mounts: [Mount(access: .open, path: path, group: router.group(path).add(middleware: beforeOpenRoutes))])
     }
 
     /// Returns a group of routes that require a version.
     func versioned(_ path: RouterPath) -> Group<RESTContext> {
-        Group(routes: self, mounts: [Mount(access: .versioned, path: path, group: router.group(path).add(middleware: beforeVersionedRoutes))])
+        Group(
+            routes: self,
+            mounts: [
+                Mount(access: .versioned, path: path, group: router.group(path).add(middleware: beforeVersionedRoutes))
+            ])
     }
 
     /// Returns a group of routes that require a version and a session. An app's own server can also use them on behalf
@@ -147,7 +153,8 @@ final class RESTRoutes {
 
     private func mountOnBehalf(_ path: RouterPath) -> Mount<SignedInContext> {
         let below: RouterPath = "/apps/:app/users/:owner"
-        let group = router.group(below.appendingPath(path)).add(middleware: beforeRoutesOnBehalf).group(context: SignedInContext.self)
+        let group = router.group(below.appendingPath(path)).add(middleware: beforeRoutesOnBehalf)
+            .group(context: SignedInContext.self)
         return Mount(access: .server, path: below.appendingPath(path), group: group)
     }
 
@@ -164,7 +171,8 @@ final class RESTRoutes {
             for method in methods where !names.contains(method.rawValue) {
                 group.on("", method: method) { _, context -> Response in
                     throw errors.failed(
-                        Failure(.methodNotAllowed, "This path has only \(allowed)."), in: context, headers: [.allow: allowed])
+                        Failure(.methodNotAllowed, "This path has only \(allowed)."), in: context,
+                        headers: [.allow: allowed])
                 }
             }
         }
@@ -227,7 +235,8 @@ final class RESTRoutes {
 
         /// Adds a route that takes its input from the path only.
         func on(
-            _ method: HTTPRequest.Method, _ path: RouterPath = "", use handler: @escaping @Sendable (Context) async throws(Failure) -> RESTAnswer
+            _ method: HTTPRequest.Method, _ path: RouterPath = "",
+            use handler: @escaping @Sendable (Context) async throws(Failure) -> RESTAnswer
         ) {
             on(method, path) { (_: EmptyRequest, context) throws(Failure) in try await handler(context) }
         }

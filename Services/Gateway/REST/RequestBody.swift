@@ -57,7 +57,9 @@ extension Request {
     /// Returns the body of a request that takes an object, as JSON. From an app's own server, `[]` is read as `{}`,
     /// because PHP writes an empty object as `[]`.
     /// - Throws: the errors of ``json(_:)``.
-    func object(_ context: RESTContext) async throws(Failure) -> JSONValue { Self.object(try await json(context), from: context.sender) }
+    func object(_ context: RESTContext) async throws(Failure) -> JSONValue {
+        Self.object(try await json(context), from: context.sender)
+    }
 
     /// Returns the body of a request that takes an object or no body.
     /// - Returns: nil if there is no body.

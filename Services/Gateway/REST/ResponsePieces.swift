@@ -21,7 +21,11 @@ struct ArrayPieces<Item>: Sendable {
         if !isLast { text.moveWriterIndex(to: text.writerIndex - 1) }
         if !isEmpty {
             // An earlier piece contains the opening bracket.
-            if items.isEmpty { text.moveReaderIndex(forwardBy: 1) } else { text.setInteger(UInt8(ascii: ","), at: text.readerIndex) }
+            if items.isEmpty {
+                text.moveReaderIndex(forwardBy: 1)
+            } else {
+                text.setInteger(UInt8(ascii: ","), at: text.readerIndex)
+            }
         }
         isEmpty = isEmpty && items.isEmpty
         isComplete = isLast
@@ -39,7 +43,9 @@ extension ResponseBodyWriter {
     @concurrent
     mutating func writeText(_ text: ByteBuffer, to channel: any Channel) async throws {
         var text = text
-        while let slice = text.readSlice(length: Swift.min(text.readableBytes, ResponsePieces.bytes)), slice.readableBytes > 0 {
+        while let slice = text.readSlice(length: Swift.min(text.readableBytes, ResponsePieces.bytes)),
+            slice.readableBytes > 0
+        {
             // Copy the bytes: a slice that waits in the channel would keep the whole text in memory.
             try await writePiece(ByteBuffer(bytes: slice.readableBytesView), to: channel)
         }

@@ -21,7 +21,9 @@ struct RootRoutes: RESTFeature {
     /// Answers discovery. A refused WebSocket handshake is routed here, too, to be answered with the reason.
     private func discover(_ request: Request, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         if request.headers[.upgrade]?.lowercased() == "websocket" { throw try await refusal(of: request, in: context) }
-        if request.headers[.authorization] != nil { _ = try await services.sessions.session(of: request, trace: context.trace) }
+        if request.headers[.authorization] != nil {
+            _ = try await services.sessions.session(of: request, trace: context.trace)
+        }
         return .json(headers: [.link: services.renderer.linkHeader]) {
             $0.beginObject()
             $0.endObject()
@@ -29,12 +31,14 @@ struct RootRoutes: RESTFeature {
     }
 
     private func refusal(of request: Request, in context: RESTContext) async throws(Failure) -> Failure {
-        let address = services.limiter.client(context.channel.remoteAddress, forwarded: request.headers[values: .forwardedFor])
+        let address = services.limiter.client(
+            context.channel.remoteAddress, forwarded: request.headers[values: .forwardedFor])
         if services.limiter.limits.trustedProxies > 0, services.clients.isFull(address) { return .unavailable }
         let protocols = request.headers[values: .secWebSocketProtocol].flatMap { $0.split(separator: ",") }
         guard protocols.contains(where: { WireVersion(subprotocol: $0.filter { $0 != " " }) != nil }) else {
             return Failure(
-                .invalidHeader, "The subprotocol must be layer-3.0 or layer-2.0.", detail: .header("Sec-WebSocket-Protocol"))
+                .invalidHeader, "The subprotocol must be layer-3.0 or layer-2.0.",
+                detail: .header("Sec-WebSocket-Protocol"))
         }
         if let text = request.uri.queryParameters.get("session_token") {
             guard let token = SessionToken(text) else { return Failure(.authenticationRequired, "Please sign in.") }
@@ -43,7 +47,9 @@ struct RootRoutes: RESTFeature {
             _ = try await services.sessions.session(of: request, trace: context.trace)
         }
         guard request.headers[.secWebSocketKey] != nil, request.headers[.secWebSocketVersion] == "13" else {
-            return Failure(.invalidRequest, "The WebSocket handshake is incomplete: it needs Sec-WebSocket-Key, and Sec-WebSocket-Version: 13.")
+            return Failure(
+                .invalidRequest,
+                "The WebSocket handshake is incomplete: it needs Sec-WebSocket-Key, and Sec-WebSocket-Version: 13.")
         }
         // The handshake is valid now, so an earlier look-up of the session must have failed. Or this is not the
         // connection's first request; NIO upgrades no other.

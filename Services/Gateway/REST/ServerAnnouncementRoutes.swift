@@ -16,11 +16,13 @@ struct ServerAnnouncementRoutes: RESTFeature {
 
     private func announce(_ asked: AnnounceRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let (id, body) = (asked.id, asked.body)
-        let sent = try await services.announce(body, as: id, in: context.app, named: context.idempotencyKey, trace: context.request.trace)
+        let sent = try await services.announce(
+            body, as: id, in: context.app, named: context.idempotencyKey, trace: context.request.trace)
         return .json(.accepted) {
             renderer(for: context)
                 .writeSentAnnouncement(
-                    id, sender: sent.sender, recipients: body.recipients, sentAt: sent.sentAt, parts: sent.parts, version: context.version, into: &$0)
+                    id, sender: sent.sender, recipients: body.recipients, sentAt: sent.sentAt, parts: sent.parts,
+                    version: context.version, into: &$0)
         }
     }
 
@@ -41,8 +43,11 @@ private struct AnnounceRequest: RESTRequest {
         let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
         let named = server.flatMap { server in context.idempotencyKey.map { $0.derivedID(by: server, "announcement") } }
         body = try AnnouncementBody(
-            try await request.object(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
-        id = given.map { AnnouncementID(rawValue: $0) } ?? body.id ?? named.map { AnnouncementID(rawValue: $0) } ?? .random()
+            try await request.object(context), version: context.serverVersion ?? .v3,
+            partsLimit: services.settings.objects.parts)
+        id =
+            given.map { AnnouncementID(rawValue: $0) } ?? body.id ?? named.map { AnnouncementID(rawValue: $0) }
+            ?? .random()
     }
 }
 

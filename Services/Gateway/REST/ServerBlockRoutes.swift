@@ -25,7 +25,8 @@ struct ServerBlockRoutes: RESTFeature {
         var identities: [BasicIdentity] = []
         var total = 0
         repeat {
-            let page = try await services.blocks(pageSize: Self.pageSize, from: identities.last?.userID, for: call.renewed)
+            let page = try await services.blocks(
+                pageSize: Self.pageSize, from: identities.last?.userID, for: call.renewed)
             identities += page.objects
             total = page.total ?? identities.count
             if page.nextFrom == nil { break }
@@ -40,18 +41,24 @@ struct ServerBlockRoutes: RESTFeature {
         }
     }
 
-    private func block(_ asked: ObjectRequest<BlockOwner, BlockBody>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func block(
+        _ asked: ObjectRequest<BlockOwner, BlockBody>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         guard asked.content.user != asked.id.user else { throw .invalid("user_id", reason: "is the user's own id") }
         try await change([.add([asked.content.user])], of: asked.id, in: context)
         return .noContent
     }
 
-    private func unblock(_ asked: ObjectRequest<BlockOwner, UserID>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func unblock(
+        _ asked: ObjectRequest<BlockOwner, UserID>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         try await change([.remove([asked.content])], of: asked.id, in: context)
         return .noContent
     }
 
-    private func change(_ operations: [BlockListOperation], of owner: BlockOwner, in context: ServerContext) async throws(Failure) {
+    private func change(
+        _ operations: [BlockListOperation], of owner: BlockOwner, in context: ServerContext
+    ) async throws(Failure) {
         let call = try await call(for: owner, in: context)
         _ = try await services.changeBlocks(operations, createsUser: context.version < .v2, for: call)
     }
@@ -69,7 +76,8 @@ struct BlockOwner: RESTRequest {
     let user: UserID
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        guard let user = context.parameters.get("owner").flatMap({ $0.removingPercentEncoding }).flatMap({ UserID($0) }) else {
+        guard let user = context.parameters.get("owner").flatMap({ $0.removingPercentEncoding }).flatMap({ UserID($0) })
+        else {
             throw .notFound("user")
         }
         self.user = user

@@ -28,7 +28,8 @@ struct SessionRoutes: RESTFeature {
     }
 
     private func signIn(_ body: SessionBody, in context: RESTContext) async throws(Failure) -> RESTAnswer {
-        let (token, identity) = try await services.signIn(app: body.appID, identityToken: body.identityToken, trace: context.trace)
+        let (token, identity) = try await services.signIn(
+            app: body.appID, identityToken: body.identityToken, trace: context.trace)
         return .json(.created, headers: [.link: services.renderer.linkHeader]) { writer in
             writer.beginObject()
             writer.key("session_token")
@@ -56,7 +57,8 @@ private struct EndRequest: RESTRequest {
 
     /// - Throws: `access_denied` if the header names another session, which cannot end this one.
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        guard let token = context.parameters.get("token").flatMap({ SessionToken($0.removingPercentEncoding ?? $0) }) else {
+        guard let token = context.parameters.get("token").flatMap({ SessionToken($0.removingPercentEncoding ?? $0) })
+        else {
             tokenDigest = nil
             return
         }

@@ -47,20 +47,26 @@ struct UserRoutes: RESTFeature {
     private func load(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let found = try await services.user(owner.key(in: context), trace: context.request.trace)
         return .json {
-            renderer(for: context).writeUser(found.identity, isSuspended: found.isSuspended, version: context.version, into: &$0)
+            renderer(for: context)
+                .writeUser(found.identity, isSuspended: found.isSuspended, version: context.version, into: &$0)
         }
     }
 
     /// Applies a patch, each property with its own call. All properties are validated before the first call, and the
     /// property that can still be refused comes first.
-    private func patch(_ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func patch(
+        _ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         let (key, content) = (asked.id.key(in: context), asked.content)
-        guard !content.blocks.contains(where: { $0.blocks(asked.id.user) }) else { throw .invalid("blocks", reason: "has the user's own id") }
+        guard !content.blocks.contains(where: { $0.blocks(asked.id.user) }) else {
+            throw .invalid("blocks", reason: "has the user's own id")
+        }
         if content.isSuspended != nil || content.blocks.isEmpty || context.version >= .v2 {
             _ = try await services.knownUser(key, trace: context.request.trace)
         }
         if !content.blocks.isEmpty {
-            _ = try await services.changeBlocks(content.blocks, createsUser: context.version < .v2, for: context.namedCall(for: key))
+            _ = try await services.changeBlocks(
+                content.blocks, createsUser: context.version < .v2, for: context.namedCall(for: key))
         }
         if let isSuspended = content.isSuspended {
             try await services.suspend(key, isSuspended, as: context.idempotencyKey, trace: context.request.trace)
@@ -77,21 +83,28 @@ struct UserRoutes: RESTFeature {
 
     private func loadIdentity(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let found = try await services.user(owner.key(in: context), trace: context.request.trace)
-        guard found.identity != Identity(basic: BasicIdentity(userID: found.identity.basic.userID)) else { throw .notFound("identity") }
+        guard found.identity != Identity(basic: BasicIdentity(userID: found.identity.basic.userID)) else {
+            throw .notFound("identity")
+        }
         return .json { renderer(for: context).writeIdentity(found.identity, version: context.version, into: &$0) }
     }
 
-    private func createIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func createIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer
+    {
         try await write(asked.body, mode: "create", of: asked.owner, in: context)
         return RESTAnswer(status: .created)
     }
 
-    private func replaceIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func replaceIdentity(
+        _ asked: IdentityRequest, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         try await write(asked.body, mode: "replace", of: asked.owner, in: context)
         return .noContent
     }
 
-    private func patchIdentity(_ asked: IdentityPatchRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func patchIdentity(
+        _ asked: IdentityPatchRequest, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         try await write(asked.body, mode: "patch", of: asked.owner, in: context)
         return .noContent
     }
@@ -103,8 +116,11 @@ struct UserRoutes: RESTFeature {
         return .noContent
     }
 
-    private func write(_ body: IdentityBody, mode: String, of owner: OwnerRequest, in context: ServerContext) async throws(Failure) {
-        try await services.writeIdentity(body, mode: mode, of: owner.key(in: context), as: context.idempotencyKey, trace: context.request.trace)
+    private func write(
+        _ body: IdentityBody, mode: String, of owner: OwnerRequest, in context: ServerContext
+    ) async throws(Failure) {
+        try await services.writeIdentity(
+            body, mode: mode, of: owner.key(in: context), as: context.idempotencyKey, trace: context.request.trace)
     }
 
     // MARK: Sessions
@@ -116,7 +132,8 @@ struct UserRoutes: RESTFeature {
     {
         let (user, query) = (asked.id.user, asked.content.query)
         let key = try await services.knownUser(asked.id.key(in: context), trace: context.request.trace)
-        let page = try await services.userSessions(of: key, pageSize: query.pageSize, from: query.from, trace: context.request.trace)
+        let page = try await services.userSessions(
+            of: key, pageSize: query.pageSize, from: query.from, trace: context.request.trace)
         let renderer = self.renderer(for: context)
         let list = "/users/\(user.percentEncoded)/sessions"
         return .list(page.objects, headers: headers(of: page, in: context, list: list, query: asked.content.text)) {
@@ -132,7 +149,8 @@ struct UserRoutes: RESTFeature {
 
     private func endSession(_ asked: SessionRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let key = try await services.knownUser(asked.owner.key(in: context), trace: context.request.trace)
-        let wasThere = try await services.endSessions(of: key, session: asked.session, as: context.idempotencyKey, trace: context.request.trace)
+        let wasThere = try await services.endSessions(
+            of: key, session: asked.session, as: context.idempotencyKey, trace: context.request.trace)
         guard wasThere else { throw .notFound("session") }
         return .noContent
     }
@@ -143,17 +161,24 @@ struct UserRoutes: RESTFeature {
         try await badge(of: owner, setting: nil, in: context)
     }
 
-    private func putBadge(_ asked: ObjectRequest<OwnerRequest, BadgeRequest>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func putBadge(
+        _ asked: ObjectRequest<OwnerRequest, BadgeRequest>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         _ = try await badge(of: asked.id, setting: asked.content.body.externalUnreadCount, in: context)
         return .noContent
     }
 
-    private func patchBadge(_ asked: ObjectRequest<OwnerRequest, BadgePatchRequest>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func patchBadge(
+        _ asked: ObjectRequest<OwnerRequest, BadgePatchRequest>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         try await badge(of: asked.id, setting: asked.content.body.externalUnreadCount, in: context)
     }
 
-    private func badge(of owner: OwnerRequest, setting count: Int64?, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let badge = try await services.badge(of: owner.key(in: context), setting: count, as: context.idempotencyKey, trace: context.request.trace)
+    private func badge(
+        of owner: OwnerRequest, setting count: Int64?, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
+        let badge = try await services.badge(
+            of: owner.key(in: context), setting: count, as: context.idempotencyKey, trace: context.request.trace)
         return .json { renderer(for: context).writeBadge(badge, into: &$0) }
     }
 }
@@ -166,7 +191,8 @@ struct OwnerRequest: RESTRequest {
     let user: UserID
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        guard let user = context.parameters.get("owner").flatMap({ $0.removingPercentEncoding }).flatMap({ UserID($0) }) else {
+        guard let user = context.parameters.get("owner").flatMap({ $0.removingPercentEncoding }).flatMap({ UserID($0) })
+        else {
             throw .notFound("user")
         }
         self.user = user
@@ -229,7 +255,9 @@ private struct SessionRequest: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         owner = try OwnerRequest(request, in: context, for: services)
-        guard let session = context.parameters.get("id").flatMap({ UUID(uuidString: String($0)) }) else { throw .notFound("session") }
+        guard let session = context.parameters.get("id").flatMap({ UUID(uuidString: String($0)) }) else {
+            throw .notFound("session")
+        }
         self.session = session
     }
 }

@@ -63,7 +63,9 @@ struct HTTPExchange {
         // The parser keeps all input after an upgrade request unread, so the connection ends with this request.
         let isKeptAlive = head.isKeepAlive && !head.headers.contains(name: "Upgrade")
         if !isKeptAlive { head.headers.replaceOrAdd(name: "Connection", value: "close") }
-        let expects = head.version.isModern && head.headers[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
+        let expects =
+            head.version.isModern
+            && head.headers[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
         open.append(Request(version: head.version, isKeptAlive: isKeptAlive, expectsContinue: expects))
         return .pass
     }
@@ -125,11 +127,15 @@ struct HTTPExchange {
         guard !open.isEmpty else { return head }
         var head = head
         open[open.startIndex].isAnswering = true
-        if head.headers[canonicalForm: "Connection"].contains(where: { $0.lowercased() == "close" }) { open[open.startIndex].isKeptAlive = false }
+        if head.headers[canonicalForm: "Connection"].contains(where: { $0.lowercased() == "close" }) {
+            open[open.startIndex].isKeptAlive = false
+        }
         if !open[open.startIndex].version.isModern {
             // HTTP/1.0 has no chunked encoding: the end of the connection marks the end of a response without a length.
             head.version = .http1_0
-            if !head.headers.contains(name: "Content-Length"), head.status.mayHaveResponseBody { open[open.startIndex].isKeptAlive = false }
+            if !head.headers.contains(name: "Content-Length"), head.status.mayHaveResponseBody {
+                open[open.startIndex].isKeptAlive = false
+            }
             if open[open.startIndex].isKeptAlive { head.headers.replaceOrAdd(name: "Connection", value: "keep-alive") }
         }
         if !open[open.startIndex].isKeptAlive { head.headers.replaceOrAdd(name: "Connection", value: "close") }

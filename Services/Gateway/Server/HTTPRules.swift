@@ -62,12 +62,15 @@ final class HTTPRules: ChannelDuplexHandler {
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         guard event is BodyIsWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
         if exchange.bodyIsWanted() {
-            context.writeAndFlush(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+            context.writeAndFlush(
+                wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
         }
         promise?.succeed()
     }
 
-    private func act(on received: HTTPExchange.Received, context: ChannelHandlerContext, passing part: HTTPServerRequestPart?) {
+    private func act(
+        on received: HTTPExchange.Received, context: ChannelHandlerContext, passing part: HTTPServerRequestPart?
+    ) {
         switch received {
         case .pass: if let part { context.fireChannelRead(wrapInboundOut(part)) }
         case .refuse(let refusal): refuse(refusal, on: context)
@@ -95,14 +98,17 @@ struct RefusedRequest: Sendable {
 
     init(_ renderer: Renderer) {
         func object(_ code: Failure.Code, message: String) -> ByteBuffer {
-            RESTAnswer.json { renderer.writeFailure(Failure(code, message), for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
+            RESTAnswer.json { renderer.writeFailure(Failure(code, message), for: nil, version: .v3, into: &$0) }.json
+                ?? ByteBuffer()
         }
         malformed = object(.invalidRequest, message: "What came is not an HTTP request.")
         largeHead = object(.invalidRequest, message: "The head of the request is too large.")
         host = object(.invalidRequest, message: "The request must have one Host header.")
         method = object(.methodNotAllowed, message: "There is no such method.")
         timeout = object(.requestTimeout, message: "The request took too long to arrive.")
-        busy = RESTAnswer.json { renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
+        busy =
+            RESTAnswer.json { renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json
+            ?? ByteBuffer()
     }
 
     /// Sends a refusal as the last response on the connection.
@@ -114,8 +120,12 @@ struct RefusedRequest: Sendable {
             case .host: (.badRequest, host)
             case .method: (.methodNotAllowed, method)
             }
-        let headers: HTTPHeaders = ["Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close"]
-        context.write(NIOAny(HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))), promise: nil)
+        let headers: HTTPHeaders = [
+            "Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close",
+        ]
+        context.write(
+            NIOAny(HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
+            promise: nil)
         context.write(NIOAny(HTTPServerResponsePart.body(.byteBuffer(body))), promise: nil)
         context.write(NIOAny(HTTPServerResponsePart.end(nil)), promise: nil)
         Self.end(context)

@@ -24,7 +24,8 @@ final class RefusedConnection: ChannelInboundHandler {
     static func end(_ channel: any Channel, saying answer: ByteBuffer) {
         let others = count.wrappingAdd(1, ordering: .relaxed).oldValue
         channel.closeFuture.whenComplete { _ in count.wrappingSubtract(1, ordering: .relaxed) }
-        guard others < lingering, (try? channel.pipeline.syncOperations.addHandler(RefusedConnection(answer))) != nil else {
+        guard others < lingering, (try? channel.pipeline.syncOperations.addHandler(RefusedConnection(answer))) != nil
+        else {
             return channel.close(promise: nil)
         }
         channel.eventLoop.scheduleTask(in: patience) { channel.close(promise: nil) }

@@ -67,7 +67,9 @@ final class RequestGuard: ChannelDuplexHandler {
             bodies.append(0)
             schedule(context, in: time.step)
         case .body(let buffer):
-            if case .reading(let since, let bytes) = state { state = .reading(since: since, bytes: bytes + buffer.readableBytes) }
+            if case .reading(let since, let bytes) = state {
+                state = .reading(since: since, bytes: bytes + buffer.readableBytes)
+            }
             guard hold(buffer.readableBytes) else { return refuse(context, .serviceUnavailable, refusals.busy) }
         case .end:
             state = .quiet
@@ -129,7 +131,8 @@ final class RequestGuard: ChannelDuplexHandler {
 
     private func check(_ context: ChannelHandlerContext) {
         guard case .reading(let since, let bytes) = state else { return }
-        if let next = time.nextCheck(after: context.eventLoop.now - since, bytes: bytes, isTight: input.budget.isTight) {
+        if let next = time.nextCheck(after: context.eventLoop.now - since, bytes: bytes, isTight: input.budget.isTight)
+        {
             return schedule(context, in: next)
         }
         GatewayMetrics.cut("slow_request")
@@ -140,7 +143,9 @@ final class RequestGuard: ChannelDuplexHandler {
     /// request would receive it.
     private func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ body: ByteBuffer) {
         if !hasAnswered, bodies.count == 1 {
-            var fields: HTTPFields = [.connection: "close", .contentType: "application/json", .contentLength: "\(body.readableBytes)"]
+            var fields: HTTPFields = [
+                .connection: "close", .contentType: "application/json", .contentLength: "\(body.readableBytes)",
+            ]
             if status == .serviceUnavailable { fields[.retryAfter] = "1" }
             context.write(wrapOutboundOut(.head(HTTPResponse(status: status, headerFields: fields))), promise: nil)
             context.write(wrapOutboundOut(.body(body)), promise: nil)

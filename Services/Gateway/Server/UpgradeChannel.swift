@@ -69,7 +69,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             let sync = channel.pipeline.syncOperations
             // Unread output waits in this process, where it is counted. The kernel would buffer megabytes for each
             // client.
-            try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
+            try? channel.syncOptions?
+                .setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
             try sync.addHandler(ResponseGuard(answers, patience: patience))
             let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout, refusals: refusals)
             let boundGuard = NIOLoopBound(firstRequest, eventLoop: channel.eventLoop)
@@ -78,7 +79,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
                     upgraders: [upgrader()],
                     notUpgradingCompletionHandler: { channel in
                         channel.eventLoop.makeCompletedFuture {
-                            try self.configurePlainHTTP(channel, of: address, firstRequest: boundGuard.value, logger: logger)
+                            try self.configurePlainHTTP(
+                                channel, of: address, firstRequest: boundGuard.value, logger: logger)
                         }
                     }))
             // NIOAsyncChannel handles one request at a time, and handleHTTP answers parser errors.
@@ -111,7 +113,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(HTTPRules(refusals: refusals))
         try sync.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-        try sync.addHandler(RequestGuard(time: limits.arrival, input: InputBudget.Share(input, of: address), refusals: refusals))
+        try sync.addHandler(
+            RequestGuard(time: limits.arrival, input: InputBudget.Share(input, of: address), refusals: refusals))
         try sync.addHandler(HTTPConnectionStateHandler(idleTimeout: limits.idleTimeout, logger: logger))
         let stream = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
@@ -195,7 +198,9 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Refuses a malformed or oversized first request. ``HTTPRules`` does this for later requests.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard !isDecided, !isPastFirstRequest, head == nil, let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
+        guard !isDecided, !isPastFirstRequest, head == nil, let error = error as? HTTPParserError else {
+            return context.fireErrorCaught(error)
+        }
         GatewayMetrics.cut("malformed_request")
         isPastFirstRequest = true
         refusals.answer(HTTPExchange.Refusal(error), on: context)

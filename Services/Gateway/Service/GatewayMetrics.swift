@@ -28,7 +28,9 @@ struct GatewayMetrics: Sendable {
 
     func answered(status: Int, method: String, in duration: Duration) {
         let kind = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(method) ? method : "other"
-        Timer(label: "strata_gateway_request_duration_seconds", dimensions: [("method", kind), ("status", "\(status)")])
-            .recordNanoseconds(duration.wholeNanoseconds)
+        Timer(
+            label: "strata_gateway_request_duration_seconds", dimensions: [("method", kind), ("status", "\(status)")]
+        )
+        .recordNanoseconds(duration.wholeNanoseconds)
     }
 }

@@ -36,10 +36,15 @@ public final class GatewayService: StrataService {
         let (eventLoopGroup, logger) = (environment.eventLoopGroup, environment.logger)
         let store = try Self.contentStore(settings: settings, logger: logger)
         let calls = GatewayServices(
-            conversations: RPCClient(configuration: settings.backends.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
-            metadata: RPCClient(configuration: settings.backends.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
-            presence: RPCClient(configuration: settings.backends.presence, eventLoopGroup: eventLoopGroup, logger: logger),
-            webhooks: settings.backends.webhooks.map { RPCClient(configuration: $0, eventLoopGroup: eventLoopGroup, logger: logger) },
+            conversations: RPCClient(
+                configuration: settings.backends.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
+            metadata: RPCClient(
+                configuration: settings.backends.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
+            presence: RPCClient(
+                configuration: settings.backends.presence, eventLoopGroup: eventLoopGroup, logger: logger),
+            webhooks: settings.backends.webhooks.map {
+                RPCClient(configuration: $0, eventLoopGroup: eventLoopGroup, logger: logger)
+            },
             settings: settings, contentStore: store, logger: logger)
         // The subscriber delivers on the fan-out's loop. A publication therefore changes threads only on its way to
         // registries that need it.
@@ -55,7 +60,8 @@ public final class GatewayService: StrataService {
         self.calls = calls
         if let store {
             upkeep = [
-                ContentSweeper(services: calls, store: store, age: settings.content.unreferencedAge, logger: logger), ContentRoomWatch(store: store),
+                ContentSweeper(services: calls, store: store, age: settings.content.unreferencedAge, logger: logger),
+                ContentRoomWatch(store: store),
             ]
         } else {
             upkeep = []
@@ -77,12 +83,15 @@ public final class GatewayService: StrataService {
             return try FileContentStore(directory: directory)
         } catch {
             logger.error("the directory for rich content cannot be used", metadata: ["error.message": "\(error)"])
-            throw SettingsError(key: "STRATA_CONTENT_DIRECTORY", problem: .invalid, expected: "a directory that the gateway can write to")
+            throw SettingsError(
+                key: "STRATA_CONTENT_DIRECTORY", problem: .invalid,
+                expected: "a directory that the gateway can write to")
         }
     }
 
     private static func servers(
-        _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, loops: [SocketLoop], group: any EventLoopGroup, logger: Logger
+        _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, loops: [SocketLoop],
+        group: any EventLoopGroup, logger: Logger
     ) throws -> [any Service] {
         let limits = ConnectionLimits(arrival: ArrivalTime(timeout: TimeAmount(settings.load.requestTimeout)))
         let upgrade = SocketUpgrade(services: calls, loops: loops, limits: limits)
@@ -91,14 +100,16 @@ public final class GatewayService: StrataService {
         let busy = RefusedConnection.answer(refusals.busy)
         let plain = HTTPServerBuilder { responder in
             UpgradeChannel(
-                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers, input: calls.input,
+                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers,
+                input: calls.input,
                 patience: ResponseGuard.Patience(limit: TimeAmount(settings.load.stallTimeout)),
                 countsAddresses: settings.load.rates.trustedProxies == 0, refusal: busy, refusals: refusals)
         }
         func server(with builder: HTTPServerBuilder, port: Int) -> any Service {
             Application(
                 responder: responder, server: builder,
-                configuration: ApplicationConfiguration(address: .hostname(settings.listeners.host, port: port), backlog: 4096),
+                configuration: ApplicationConfiguration(
+                    address: .hostname(settings.listeners.host, port: port), backlog: 4096),
                 onServerRunning: { channel in
                     await ListenerGuard.add("clients", to: channel, logger: logger)
                 },

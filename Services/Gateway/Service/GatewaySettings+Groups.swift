@@ -25,19 +25,29 @@ extension GatewaySettings {
         public var webhooks: RPCClientConfiguration?
 
         /// Makes the settings from the required addresses, without webhooks.
-        public init(conversations: RPCClientConfiguration, metadata: RPCClientConfiguration, presence: RPCClientConfiguration) {
+        public init(
+            conversations: RPCClientConfiguration, metadata: RPCClientConfiguration, presence: RPCClientConfiguration
+        ) {
             self.conversations = conversations
             self.metadata = metadata
             self.presence = presence
         }
 
         init(_ settings: Settings, common: CommonSettings) throws {
-            conversations = try settings.rpcClient("STRATA_CONVERSATIONS_ADDRESSES", name: "conversations", common: common).withMethodNames
-            metadata = try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common: common).withMethodNames
-            presence = try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common: common).withMethodNames
+            conversations =
+                try settings.rpcClient("STRATA_CONVERSATIONS_ADDRESSES", name: "conversations", common: common)
+                .withMethodNames
+            metadata = try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common: common)
+                .withMethodNames
+            presence = try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common: common)
+                .withMethodNames
             if try settings.optionalString("STRATA_WEBHOOKS_ADDRESSES") != nil {
                 let secret = try settings.secret("STRATA_WEBHOOKS_SECRET", minimumLength: 32)
-                webhooks = try settings.rpcClient("STRATA_WEBHOOKS_ADDRESSES", name: "webhooks", common: common, secret: secret).withMethodNames
+                webhooks =
+                    try settings.rpcClient(
+                        "STRATA_WEBHOOKS_ADDRESSES", name: "webhooks", common: common, secret: secret
+                    )
+                    .withMethodNames
             }
         }
     }
@@ -75,7 +85,9 @@ extension GatewaySettings {
                 configuration.minimumTLSVersion = .tlsv12
                 return configuration
             } catch {
-                throw SettingsError(key: "STRATA_TLS_CERTIFICATE", problem: .invalid, expected: "PEM files of a certificate and of its key")
+                throw SettingsError(
+                    key: "STRATA_TLS_CERTIFICATE", problem: .invalid,
+                    expected: "PEM files of a certificate and of its key")
             }
         }
     }
@@ -96,7 +108,8 @@ extension GatewaySettings {
 
         init(_ settings: Settings) throws {
             participants = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participants, in: 2...10_000)
-            receiptRecipients = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptRecipients, in: 2...10_000)
+            receiptRecipients = try settings.int(
+                "STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptRecipients, in: 2...10_000)
             parts = try settings.int("STRATA_MESSAGE_PARTS_LIMIT", default: parts, in: 1...10_000)
         }
     }
@@ -134,8 +147,10 @@ extension GatewaySettings {
         init() {}
 
         init(_ settings: Settings) throws {
-            gapPatience = try settings.duration("STRATA_GAP_PATIENCE", default: gapPatience, in: .milliseconds(1) ... .seconds(600))
-            headsInterval = try settings.duration("STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(60))
+            gapPatience = try settings.duration(
+                "STRATA_GAP_PATIENCE", default: gapPatience, in: .milliseconds(1) ... .seconds(600))
+            headsInterval = try settings.duration(
+                "STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(60))
         }
     }
 

@@ -57,8 +57,10 @@ extension GatewaySettings {
             requestBytes = try settings.int("STRATA_REQUEST_BYTES", default: requestBytes, in: 32 << 20...1 << 36)
             answerBytes = try settings.int("STRATA_ANSWER_BYTES", default: answerBytes, in: 1 << 20...1 << 36)
             longAnswers = try settings.int("STRATA_LONG_ANSWERS", default: longAnswers, in: 1...1024)
-            stallTimeout = try settings.duration("STRATA_STALL_TIMEOUT", default: stallTimeout, in: .seconds(1) ... .seconds(3600))
-            requestTimeout = try settings.duration("STRATA_REQUEST_TIMEOUT", default: requestTimeout, in: .milliseconds(100) ... .seconds(600))
+            stallTimeout = try settings.duration(
+                "STRATA_STALL_TIMEOUT", default: stallTimeout, in: .seconds(1) ... .seconds(3600))
+            requestTimeout = try settings.duration(
+                "STRATA_REQUEST_TIMEOUT", default: requestTimeout, in: .milliseconds(100) ... .seconds(600))
             connections.total = try settings.int("STRATA_CONNECTIONS", default: connections.total, in: 1...10_000_000)
             let perAddress = try settings.int("STRATA_CONNECTIONS_PER_ADDRESS", default: 10_000, in: 0...10_000_000)
             connections.perAddress = perAddress == 0 ? nil : perAddress
@@ -68,11 +70,15 @@ extension GatewaySettings {
             rates.trustedProxies = try settings.int("STRATA_TRUSTED_PROXIES", default: rates.trustedProxies, in: 0...16)
         }
 
-        private static func rateLimit(_ key: String, in settings: Settings, default fallback: RateLimit?) throws -> RateLimit? {
+        private static func rateLimit(
+            _ key: String, in settings: Settings, default fallback: RateLimit?
+        ) throws -> RateLimit? {
             guard let text = try settings.optionalString(key) else { return fallback }
             if text == "0" { return nil }
             guard let limit = RateLimit(setting: text) else {
-                throw SettingsError(key: key, problem: .invalid, expected: "requests a second and at once, such as 200/4000, or 0 for no limit")
+                throw SettingsError(
+                    key: key, problem: .invalid,
+                    expected: "requests a second and at once, such as 200/4000, or 0 for no limit")
             }
             return limit
         }

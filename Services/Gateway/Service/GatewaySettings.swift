@@ -53,7 +53,8 @@ public struct GatewaySettings: ServiceSettings {
         var url = try settings.string("STRATA_PUBLIC_URL", expected: "https://host[:port]")
         while url.hasSuffix("/") { url.removeLast() }
         guard url.hasPrefix("https://") || url.hasPrefix("http://"), url.count > 8 else {
-            throw SettingsError(key: "STRATA_PUBLIC_URL", problem: .invalid, expected: "https://host[:port], as clients reach it")
+            throw SettingsError(
+                key: "STRATA_PUBLIC_URL", problem: .invalid, expected: "https://host[:port], as clients reach it")
         }
         return url
     }

@@ -14,7 +14,9 @@ struct ServerToken: Sendable {
     /// Reads `Bearer <token>`. Nil if the text cannot be a token: letters, digits and `- . _ ~ + / =` (RFC 6750).
     init?(authorization header: String) {
         let scheme = "Bearer "
-        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else { return nil }
+        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else {
+            return nil
+        }
         let text = header.dropFirst(scheme.count).drop { $0 == " " }
         guard !text.isEmpty, text.utf8.count <= Self.longest, text.utf8.allSatisfy(Self.isTokenByte) else { return nil }
         digest = Array(SHA256.hash(data: Array(text.utf8)))
@@ -22,7 +24,9 @@ struct ServerToken: Sendable {
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
         default: "-._~+/=".utf8.contains(byte)
         }
     }

@@ -32,7 +32,9 @@ final class ServerTokenDirectory: Sendable {
         let asked = ContinuousClock.now
         let answer = try await find(token.digest, of: app, trace: trace)
         let caller = try GatewayServices.converted {
-            guard let id = UUID(contract: answer.tokenID) else { throw Failure(.internalServerError, "A token has no id.") }
+            guard let id = UUID(contract: answer.tokenID) else {
+                throw Failure(.internalServerError, "A token has no id.")
+            }
             return ServerCaller(app: app, token: id)
         }
         cache.withLock { $0.insert(caller, for: Key(app: app, digest: token.digest), until: asked + Self.lifetime) }
@@ -55,11 +57,14 @@ final class ServerTokenDirectory: Sendable {
         cache.withLock { $0.value(for: Key(app: app, digest: token.digest), at: .now) }
     }
 
-    private func find(_ digest: [UInt8], of app: AppID, trace: TraceID) async throws(Failure) -> ProtoFindServerTokenResponse {
+    private func find(
+        _ digest: [UInt8], of app: AppID, trace: TraceID
+    ) async throws(Failure) -> ProtoFindServerTokenResponse {
         let request = ProtoFindServerTokenRequest.with {
             $0.appID = Data(app)
             $0.tokenDigest = Data(digest)
         }
-        return try await conversations.call(ServerAPI.findToken, with: request, deadline: .now + .seconds(5), trace: trace)
+        return try await conversations.call(
+            ServerAPI.findToken, with: request, deadline: .now + .seconds(5), trace: trace)
     }
 }

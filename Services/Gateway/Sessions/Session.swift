@@ -29,7 +29,8 @@ struct SessionToken: Sendable {
     init?(_ text: some StringProtocol) {
         let isPlausible = text.utf8.allSatisfy { byte in
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"),
                 UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
                 true
             default: false
@@ -42,7 +43,9 @@ struct SessionToken: Sendable {
     /// Reads `Layer session-token="<token>"`, in double, single or no quotes (docs/conformance.md §1.3).
     init?(authorization header: String) {
         let scheme = "Layer session-token="
-        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else { return nil }
+        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else {
+            return nil
+        }
         var token = header.dropFirst(scheme.count)
         for quote in ["\"", "'"] where token.count >= 2 && token.hasPrefix(quote) && token.hasSuffix(quote) {
             token = token.dropFirst().dropLast()

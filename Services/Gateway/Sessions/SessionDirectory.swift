@@ -30,12 +30,15 @@ final class SessionDirectory: Sendable {
         let now = ContinuousClock.now
         if let session = cache.withLock({ $0.value(for: digest, at: now) }) { return session }
         let proto = try await conversations.call(
-            ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) }, deadline: now + .seconds(5), trace: trace)
+            ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) }, deadline: now + .seconds(5),
+            trace: trace)
         let session = try GatewayServices.converted {
             Session(
                 key: UserKey(app: try AppID(contract: proto.appID), user: UserID(trusted: proto.identity.userID)),
-                identity: BasicIdentity(proto.identity), tokenDigest: digest, expiresAt: Timestamp(microseconds: proto.expiresAt),
-                createdAt: Timestamp(microseconds: proto.createdAt), replayableSince: Timestamp(microseconds: proto.replayableSince))
+                identity: BasicIdentity(proto.identity), tokenDigest: digest,
+                expiresAt: Timestamp(microseconds: proto.expiresAt),
+                createdAt: Timestamp(microseconds: proto.createdAt),
+                replayableSince: Timestamp(microseconds: proto.replayableSince))
         }
         cache.withLock { $0.insert(session, for: digest, until: now + Self.lifetime) }
         return session

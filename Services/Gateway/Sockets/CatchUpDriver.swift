@@ -68,7 +68,8 @@ struct CatchUpDriver {
             try await whileCurrent { $0.catchUps.schedule.learn(databaseTime: time, at: $0.registry.loop.now) }
             if !epoch.isEmpty { registry.fanOut.compareEpoch(epoch) }
             return nil
-        case .read(let cursors, let userAfter, let limit): return .page(try await read(cursors, userAfter: userAfter, limit: limit))
+        case .read(let cursors, let userAfter, let limit):
+            return .page(try await read(cursors, userAfter: userAfter, limit: limit))
         case .lookUp(let request): return .lookedUp(try await services.answer(request, of: key))
         case .send(let items, let deferredSince):
             try await send(items, deferredSince: deferredSince)
@@ -108,16 +109,25 @@ struct CatchUpDriver {
         return .baseline(baseline, took: took)
     }
 
-    private func read(_ cursors: [ConversationID: Position], userAfter: Position?, limit: Int) async throws(Failure) -> LogPage {
+    private func read(
+        _ cursors: [ConversationID: Position], userAfter: Position?, limit: Int
+    ) async throws(Failure) -> LogPage {
         let page = try await services.inTurn(of: key) { [services, key] answers throws(Failure) in
-            try await services.readLogs(cursors, userAfter: userAfter, limit: limit, for: GatewayServices.Call(key, answers: answers))
+            try await services.readLogs(
+                cursors, userAfter: userAfter, limit: limit, for: GatewayServices.Call(key, answers: answers))
         }
-        let changes = page.entries.compactMap { if case .userChange(let change) = $0, change.isAboutBlocks { change } else { nil } }
-        if !changes.isEmpty { await onLoop { socket in changes.forEach { socket.registry.blocksChanged($0, of: socket.key) } } }
+        let changes = page.entries.compactMap {
+            if case .userChange(let change) = $0, change.isAboutBlocks { change } else { nil }
+        }
+        if !changes.isEmpty {
+            await onLoop { socket in changes.forEach { socket.registry.blocksChanged($0, of: socket.key) } }
+        }
         return page
     }
 
-    private func compare(_ positions: [(id: ConversationID, position: Position)], user: Position?) async throws -> CatchUp.Event {
+    private func compare(
+        _ positions: [(id: ConversationID, position: Position)], user: Position?
+    ) async throws -> CatchUp.Event {
         let lasts = try await registry.fanOut.baseline(positions, era: socket.era).get()
         guard let user else { return .compared(lasts, user: nil) }
         return .compared(lasts, user: try await registry.fanOut.baseline(of: key, readTo: user, era: socket.era).get())
@@ -135,7 +145,8 @@ struct CatchUpDriver {
 
     /// Runs `body` on the loop, unless another catch-up has replaced this one by then.
     private func whileCurrent<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
-        let result = try await registry.loop.submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
+        let result = try await registry.loop
+            .submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
         guard let result else { throw CancellationError() }
         return result
     }
@@ -155,7 +166,8 @@ extension UserChange {
 }
 
 extension GatewayServices {
-    fileprivate func answer(_ request: ViewLookups.Request, of key: UserKey) async throws(Failure) -> ViewLookups.Answer {
+    fileprivate func answer(_ request: ViewLookups.Request, of key: UserKey) async throws(Failure) -> ViewLookups.Answer
+    {
         let call = Call(key)
         switch request {
         case .bare(let ids):

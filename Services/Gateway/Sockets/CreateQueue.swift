@@ -70,7 +70,9 @@ struct CreateQueue {
                         try failures.check(conversation, number: request.number)
                     }
                 } catch {
-                    if let conversation = request.conversation { failures.ended(conversation, by: request, succeeded: false) }
+                    if let conversation = request.conversation {
+                        failures.ended(conversation, by: request, succeeded: false)
+                    }
                     return .refuse(request, error)
                 }
                 isRunning = true
@@ -117,10 +119,13 @@ struct FailedCreates {
     func check(_ conversation: ConversationID, number: UInt64) throws(Failure) {
         if let first = failed[conversation] {
             throw Failure(
-                .predecessorFailed, "This create depends on the one with the request_id \(first), which failed.", detail: .predecessor(first))
+                .predecessorFailed, "This create depends on the one with the request_id \(first), which failed.",
+                detail: .predecessor(first))
         }
         if let lastUnrecorded, number > lastUnrecorded, !succeededSince.contains(conversation) {
-            throw Failure(.predecessorFailed, "Creates failed in too many conversations to tell whether this one depends on one of them.")
+            throw Failure(
+                .predecessorFailed,
+                "Creates failed in too many conversations to tell whether this one depends on one of them.")
         }
     }
 
@@ -158,7 +163,8 @@ extension SocketRequest {
     var conversation: ConversationID? {
         switch SocketMethod(rawValue: packet.method) {
         case .createMessage: packet.objectID.flatMap { ConversationID(parsing: $0) }
-        case .createConversation: if case .string(let text)? = packet.outline["id"] { ConversationID(parsing: text) } else { nil }
+        case .createConversation:
+            if case .string(let text)? = packet.outline["id"] { ConversationID(parsing: text) } else { nil }
         default: nil
         }
     }

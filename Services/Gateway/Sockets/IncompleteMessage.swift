@@ -177,7 +177,9 @@ final class MessageAssembler: ChannelInboundHandler {
 
     private func append(_ frame: WebSocketFrame, context: ChannelHandlerContext) throws {
         count += 1
-        guard count <= Self.maxFragments, payload.readableBytes + frame.data.readableBytes <= maxBytes else { throw TooLarge() }
+        guard count <= Self.maxFragments, payload.readableBytes + frame.data.readableBytes <= maxBytes else {
+            throw TooLarge()
+        }
         payload.writeImmutableBuffer(frame.unmaskedData)
         try message.setFragments(payload.storageCapacity, context: context)
     }

@@ -78,7 +78,9 @@ struct Outbox {
     ///   - limit: the latest time allowed on packets, because of changes that are missing beyond this socket.
     ///   - isTimeKnown: true if the fan-out knows the database's clock.
     /// - Returns: true if the socket must be added to the flush queue.
-    mutating func append(_ rendering: Rendering, values: ReaderValues, stamp: Stamp, limit: Timestamp?, isTimeKnown: Bool) -> Bool {
+    mutating func append(
+        _ rendering: Rendering, values: ReaderValues, stamp: Stamp, limit: Timestamp?, isTimeKnown: Bool
+    ) -> Bool {
         let time = sequence.allowed(stamp.time, ceiling: limit, isTimeKnown: isTimeKnown)
         let stamp = time == stamp.time ? stamp : Stamp(time)
         if rendering.isLarge {
@@ -179,7 +181,9 @@ struct Outbox {
 
     /// Returns the next piece to write. nil at the end of the queue or of the turn's limit.
     /// - Parameter count: the number of bytes written in this turn.
-    mutating func nextPiece(after count: Int) -> ByteBuffer? { count < Self.turnBytes ? waiting.next(atMost: Self.pieceBytes) : nil }
+    mutating func nextPiece(after count: Int) -> ByteBuffer? {
+        count < Self.turnBytes ? waiting.next(atMost: Self.pieceBytes) : nil
+    }
 
     /// Ends the writes of a turn.
     /// - Returns: true if the socket must be added to the flush queue again, because it has reached the turn's limit.

@@ -49,7 +49,9 @@ struct PacketSequence {
 
     /// Handles the progress of a catch-up, which is about to send a change made at `time`.
     /// - Parameter limit: the time of the first change pending after this catch-up.
-    mutating func replayReached(_ time: Timestamp, limit: Timestamp?) { floor = min(max(floor ?? time, time), limit ?? .distantFuture) }
+    mutating func replayReached(_ time: Timestamp, limit: Timestamp?) {
+        floor = min(max(floor ?? time, time), limit ?? .distantFuture)
+    }
 
     /// Ends a catch-up that has reached the present.
     /// - Parameters:

@@ -108,7 +108,8 @@ extension Socket {
                 whileCurrent(attempt, in: .milliseconds(Int64.random(in: CatchUpTiming.servicePause))) { socket in
                     socket.perform(socket.catchUps.schedule.retry(at: socket.moment) { socket.registration.isIn($0) })
                 }
-            case .closeUnlessReplayed(let attempt): whileCurrent(attempt, in: CatchUpTiming.replayPatience) { $0.close(.behind) }
+            case .closeUnlessReplayed(let attempt):
+                whileCurrent(attempt, in: CatchUpTiming.replayPatience) { $0.close(.behind) }
             case .closeBehind: close(.tooMuch)
             }
         }
@@ -160,7 +161,9 @@ extension Socket {
     }
 
     private func planRetry(after pause: TimeAmount) {
-        catchUps.nextRetry = registry.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
+        catchUps.nextRetry = registry.loop.scheduleTask(
+            in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))
+        ) { [weak self] in
             guard let self, isOpen, !isClosing else { return }
             catchUps.nextRetry = nil
             perform(catchUps.schedule.retrySetAside(at: moment) { registration.isIn($0) })
@@ -184,11 +187,15 @@ extension Socket: AttachableSocket {
     func attach(at point: JoinPoint) -> Bool {
         let wasMember = registration.isIn(point.id)
         guard registry.attach(self, at: point) else { return false }
-        if !wasMember, registration.isIn(point.id) { catchUps.schedule.membership.attached(point.id, at: point.position) }
+        if !wasMember, registration.isIn(point.id) {
+            catchUps.schedule.membership.attached(point.id, at: point.position)
+        }
         return true
     }
 
     func willAttach(_ conversations: Set<ConversationID>) { catchUps.schedule.membership.pending = conversations }
 
-    func attachUser(position: Position, fanOutLast: Position) -> Bool { registry.attachUser(self, position: position, fanOutLast: fanOutLast) }
+    func attachUser(position: Position, fanOutLast: Position) -> Bool {
+        registry.attachUser(self, position: position, fanOutLast: fanOutLast)
+    }
 }

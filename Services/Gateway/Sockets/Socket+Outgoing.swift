@@ -99,7 +99,8 @@ extension Socket {
             }
         frame.writeInteger(0x80 | code)
         frame.writeInteger(UInt8(clamping: min(data.readableBytes, 125)))
-        frame.writeImmutableBuffer(data.getSlice(at: data.readerIndex, length: min(data.readableBytes, 125)) ?? ByteBuffer())
+        frame.writeImmutableBuffer(
+            data.getSlice(at: data.readerIndex, length: min(data.readableBytes, 125)) ?? ByteBuffer())
         outbox.appendWaiting(frame)
         pump()
     }
@@ -135,7 +136,8 @@ extension Socket {
         guard let context else { return }
         link.closes()
         if !outbox.isWaiting {
-            context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: reason.payload)), promise: nil)
+            context.writeAndFlush(
+                NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: reason.payload)), promise: nil)
         } else {
             sendControlBehindWaiting(.connectionClose, data: reason.payload)
         }

@@ -16,7 +16,9 @@ extension Socket {
         if outbox.needsBuffer(for: rendering) { outbox.provide(registry.takeBuffer()) }
         var limit = registry.ceiling
         if let owed = registration.firstDeferredChangeTime { limit = min(limit ?? owed, owed) }
-        if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) { registry.touched(self) }
+        if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) {
+            registry.touched(self)
+        }
     }
 
     /// Sends packets that are rendered for this socket only.
@@ -69,7 +71,9 @@ extension Socket {
     private func sendReplayItem(_ item: ReplayItem, at index: Int, deferredSince: Timestamp?) -> Bool {
         let ready: Rendering?
         if item.isLong {
-            guard let ahead = catchUps.ahead, ahead.isOf(index: index, attempt: catchUps.schedule.attempt), let rendering = ahead.rendering else {
+            guard let ahead = catchUps.ahead, ahead.isOf(index: index, attempt: catchUps.schedule.attempt),
+                let rendering = ahead.rendering
+            else {
                 catchUps.ahead = RenderingAhead(attempt: catchUps.schedule.attempt, index: index, item: item)
                 return false
             }
@@ -100,9 +104,13 @@ extension Socket {
                 // If the change added the user to a conversation unknown to the client, the conversation is sent
                 // instead.
                 renderer.tails(
-                    for: change, variant: Variant(of: change, for: key.user, version: version, includesCounts: false, knowsConversation: true))
-            case .conversation(let view, let change): renderer.conversationCreated(view, for: key.user, version: version, at: change.position)
-            case .conversationNow(let view, let position): renderer.conversationCreated(view, for: key.user, version: version, at: position)
+                    for: change,
+                    variant: Variant(
+                        of: change, for: key.user, version: version, includesCounts: false, knowsConversation: true))
+            case .conversation(let view, let change):
+                renderer.conversationCreated(view, for: key.user, version: version, at: change.position)
+            case .conversationNow(let view, let position):
+                renderer.conversationCreated(view, for: key.user, version: version, at: position)
             case .userChange(let change): renderer.tails(for: change, version: version)
             }
         return Rendering(tails, in: home.services.answers)
@@ -112,12 +120,18 @@ extension Socket {
     /// budget, because it answers no request.
     @concurrent
     func renderAhead() async throws {
-        guard let asked = try await registry.loop.submit({ self.catchUps.ahead }).get(), asked.rendering == nil else { return }
-        while home.services.answers.isExceeded(by: 0) { try await Task.sleep(for: .milliseconds(.random(in: 50...150))) }
+        guard let asked = try await registry.loop.submit({ self.catchUps.ahead }).get(), asked.rendering == nil else {
+            return
+        }
+        while home.services.answers.isExceeded(by: 0) {
+            try await Task.sleep(for: .milliseconds(.random(in: 50...150)))
+        }
         let rendering = rendered(asked.item)
         try await registry.loop
             .submit {
-                if self.catchUps.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.catchUps.ahead?.rendering = rendering }
+                if self.catchUps.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true {
+                    self.catchUps.ahead?.rendering = rendering
+                }
             }
             .get()
     }
@@ -125,7 +139,9 @@ extension Socket {
     /// Sends the counts changed by a catch-up, once at its end.
     func sendSummary(_ summary: ReplayPlan.Summary) {
         let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
-        sendTails([home.services.renderer.countsChanged(summary.id, at: summary.position)], values: values, stamp: registry.stamp())
+        sendTails(
+            [home.services.renderer.countsChanged(summary.id, at: summary.position)], values: values,
+            stamp: registry.stamp())
     }
 }
 

@@ -59,7 +59,9 @@ extension Socket {
         return .nothing
     }
 
-    private func updatePresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
+    private func updatePresence(
+        _ request: SocketRequest, _ lease: AnswerBudget.Lease
+    ) async throws(Failure) -> AnswerData {
         try reserveParsed(request)
         defer { releaseParsed(request) }
         guard let status = try PresenceUpdateBody(try request.data()).status else { return .nothing }
@@ -78,7 +80,8 @@ extension Socket {
         return .nothing
     }
 
-    private func syncPresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
+    private func syncPresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData
+    {
         let (services, call) = (home.services, GatewayServices.Call(key, answers: lease))
         try reserveParsed(request)
         defer { releaseParsed(request) }
@@ -103,7 +106,8 @@ extension Socket {
 
     /// Returns the user's blocks, and makes them known to the loop if they are not.
     private func blockedUsers(_ lease: AnswerBudget.Lease) async throws(Failure) -> BlockedUsers {
-        let known = try? await registry.loop.submit { self.registry.knowsBlocks(of: self.key) ? self.registration.blocks : nil }.get()
+        let known = try? await registry.loop
+            .submit { self.registry.knowsBlocks(of: self.key) ? self.registration.blocks : nil }.get()
         if let known { return known }
         let read = try await home.services.blockedUsers(since: .zero, for: GatewayServices.Call(key, answers: lease))
         try? await registry.loop

@@ -27,7 +27,8 @@ extension Socket {
         case .dropped: requestReceived(replaying: false)
         case .refused(let id, let method, let failure):
             requestReceived(replaying: false)
-            respond(to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))
+            respond(
+                to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))
         case .request(let request):
             let numbered = requests.numbered(request, frame: frame)
             requestReceived(replaying: SocketMethod(rawValue: request.method) == .replay)
@@ -58,7 +59,8 @@ extension Socket {
             do {
                 // Other data of the request is dropped, because a replay can take long.
                 let packet = ClientPacket.Request(id: request.packet.id, method: request.packet.method)
-                startReplay(SocketRequest(number: request.number, packet: packet), from: try ReplayBody(request.outline).from)
+                startReplay(
+                    SocketRequest(number: request.number, packet: packet), from: try ReplayBody(request.outline).from)
             } catch {
                 replayRefused()
                 respond(to: request, .failure(error))
@@ -102,17 +104,21 @@ extension Socket {
         return switch answer {
         case .success(let data): [renderer.response(to: id, method: method, data: data)]
         case .done: [renderer.response(to: id, method: method)]
-        case .message(let message): renderer.responses(to: id, method: method, message: message, for: key.user, version: version)
-        case .conversation(let view): renderer.responses(to: id, method: method, view: view, for: key.user, version: version)
+        case .message(let message):
+            renderer.responses(to: id, method: method, message: message, for: key.user, version: version)
+        case .conversation(let view):
+            renderer.responses(to: id, method: method, view: view, for: key.user, version: version)
         case .presences(let presences): renderer.responses(to: id, method: method, presences: presences)
-        case .failure(let failure): renderer.responses(to: id, method: method, failure: failure, for: key.user, version: version)
+        case .failure(let failure):
+            renderer.responses(to: id, method: method, failure: failure, for: key.user, version: version)
         }
     }
 
     /// Answers a request of this socket from the change that it caused, if that change precedes or replaces the
     /// service's response.
     func answer(from change: Change, showing view: ConversationView? = nil) {
-        guard let origin = change.origin, origin.connection == id, let request = requests.answerable(origin.request) else { return }
+        guard let origin = change.origin, origin.connection == id, let request = requests.answerable(origin.request)
+        else { return }
         switch change.content {
         case .messageCreated(_, _, let message?):
             requests.answered(origin.request)
@@ -183,7 +189,8 @@ extension Socket {
                 if !isAnswered { self.sendRendering(answer.rendering) }
                 // A deletion may have been deferred until this answer.
                 self.registry.flushDeferred()
-                self.requests.ended(create: request, succeeded: isAnswered || answer.result.creates(request, by: self.key.user))
+                self.requests.ended(
+                    create: request, succeeded: isAnswered || answer.result.creates(request, by: self.key.user))
                 self.endTyping(after: answer.result)
                 self.startCreates()
             }
@@ -194,15 +201,18 @@ extension Socket {
 
     private func create(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
         let services = home.services
-        let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number), answers: lease)
+        let call = GatewayServices.Call(
+            key, origin: Change.Origin(connection: id, request: request.number), answers: lease)
         // The estimate exceeds the memory of the parsed request. It is held until the service has answered.
         try reserveParsed(request)
         defer { releaseParsed(request) }
         guard SocketMethod(rawValue: request.packet.method) == .createMessage else {
-            return .conversation(try await services.create(try CreateConversationBody(try request.data()), for: call).view)
+            return .conversation(
+                try await services.create(try CreateConversationBody(try request.data()), for: call).view)
         }
         let conversation = try request.packet.conversationID()
-        let body = try SendMessageBody(try request.data(), version: version, partsLimit: services.settings.objects.parts)
+        let body = try SendMessageBody(
+            try request.data(), version: version, partsLimit: services.settings.objects.parts)
         return .message(try await services.send(body, to: conversation, for: call).message)
     }
 
@@ -218,7 +228,9 @@ extension Socket {
 
     /// Sends the typing signals deferred during a catch-up.
     func flushPendingTyping() {
-        for (conversation, action) in requests.takeHeldTyping() where registration.isIn(conversation) { typing(action, in: conversation) }
+        for (conversation, action) in requests.takeHeldTyping() where registration.isIn(conversation) {
+            typing(action, in: conversation)
+        }
     }
 
     /// Ends the client's typing after a message if a signal of this socket may reach the fan-out later than the

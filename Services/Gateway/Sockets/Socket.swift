@@ -15,7 +15,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     /// The reasons for which the server closes a socket (docs/conformance.md §12.10).
     enum CloseReason {
-        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError, noRoom, slowMessage
+        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError,
+            noRoom, slowMessage
         /// A text frame that does not allow an error response.
         case unreadable(Failure)
 
@@ -95,30 +96,39 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var isClosing: Bool { link.isClosing }
 
     /// - Parameter address: the client's address. nil if it is unknown.
-    init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop, address: RateKey? = nil) {
+    init(
+        id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop,
+        address: RateKey? = nil
+    ) {
         self.id = id
         self.session = session
         self.version = version
         self.home = home
         let settings = home.services.settings
-        requests = RequestQueue(limits: RequestQueue.Limits(requests: settings.sockets.requests, bytes: settings.sockets.requestBytes))
+        requests = RequestQueue(
+            limits: RequestQueue.Limits(requests: settings.sockets.requests, bytes: settings.sockets.requestBytes))
         input = InputBudget.Share(home.services.input, of: address)
         outbox = Outbox(bound: settings.sockets.backlogBytes, answers: home.services.answers)
         era = home.registry.era
         frameLimit = FrameLimit(of: RateKey(tokenDigest: session.tokenDigest))
-        registration = Registration(key: session.key, version: version, tokenDigest: session.tokenDigest, since: home.loop.now)
+        registration = Registration(
+            key: session.key, version: version, tokenDigest: session.tokenDigest, since: home.loop.now)
         link = SocketLink(openedAt: registration.since)
-        let known = CatchUpSchedule.Session(of: session.key.user, createdAt: session.createdAt, replayableSince: session.replayableSince)
+        let known = CatchUpSchedule.Session(
+            of: session.key.user, createdAt: session.createdAt, replayableSince: session.replayableSince)
         catchUps = SocketCatchUps(schedule: CatchUpSchedule(known, since: registration.since))
     }
 
     // MARK: Channel events
 
     func handlerAdded(context: ChannelHandlerContext) {
-        link.opened(context, rawContext: try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self))
+        link.opened(
+            context, rawContext: try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self))
         outbox.opened(at: beginning)
         registry.add(self)
-        catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in self?.startUnsolicited() }
+        catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in
+            self?.startUnsolicited()
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { ended() }

@@ -30,7 +30,9 @@ final class SocketLoop: @unchecked Sendable {
 
     init(index: Int, loop: any EventLoop, fanOut: FanOut, services: GatewayServices) {
         self.services = services
-        registry = LoopRegistry(index: index, loop: loop, fanOut: fanOut, renderer: services.renderer, answers: services.answers, services: services)
+        registry = LoopRegistry(
+            index: index, loop: loop, fanOut: fanOut, renderer: services.renderer, answers: services.answers,
+            services: services)
     }
 
     /// Runs `body` on the loop, after everything enqueued before. Callable from any thread.
@@ -93,7 +95,9 @@ extension GatewayServices: RegistryServices {
         loop.makeFutureWithTask { [self] in await identities.load(key, through: self) }
     }
     func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?> {
-        loop.makeFutureWithTask { [self] in try? await presences(of: [user], for: Call(key, budget: .seconds(2))).first?.presence }
+        loop.makeFutureWithTask { [self] in
+            try? await presences(of: [user], for: Call(key, budget: .seconds(2))).first?.presence
+        }
     }
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
         if let tokenDigest { sessions.forget(tokenDigest: tokenDigest) } else { sessions.forget(key) }

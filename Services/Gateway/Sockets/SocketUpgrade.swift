@@ -30,18 +30,22 @@ final class SocketUpgrade: Sendable {
     /// Returns the headers of the handshake response, or nil to refuse the upgrade.
     func headers(for head: HTTPRequestHead, on channel: any Channel) -> EventLoopFuture<HTTPHeaders?> {
         let request = SocketHandshake(head)
-        guard request.isSocketPath, request.isUpgradable, let version = request.version, let token = request.token else {
+        guard request.isSocketPath, request.isUpgradable, let version = request.version, let token = request.token
+        else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
         // A refused request continues to the REST router, which applies the limit again.
-        guard services.limiter.admit(address: channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"]) == nil else {
+        guard services.limiter.admit(address: channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"]) == nil
+        else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
         guard admitsSocket(head, on: channel) else { return channel.eventLoop.makeSucceededFuture(nil) }
         let promise = channel.eventLoop.makePromise(of: Session?.self)
         promise.completeWithTask { try? await self.services.sessions.session(for: token, trace: .random()) }
         return promise.futureResult.map { session in
-            guard let session, self.accepted.keep(Accepted(session: session, version: version), for: channel) else { return nil }
+            guard let session, self.accepted.keep(Accepted(session: session, version: version), for: channel) else {
+                return nil
+            }
             return ["Sec-WebSocket-Protocol": version.subprotocol]
         }
     }
@@ -63,7 +67,10 @@ final class SocketUpgrade: Sendable {
         let sync = channel.pipeline.syncOperations
         let address = services.limiter.client(channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"])
         do {
-            return sync.removeHandler(context: try sync.context(handlerType: ByteToMessageHandler<WebSocketFrameDecoder>.self))
+            return
+                sync.removeHandler(
+                    context: try sync.context(handlerType: ByteToMessageHandler<WebSocketFrameDecoder>.self)
+                )
                 .flatMapThrowing { try self.addHandlers(to: channel, of: address) }
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
@@ -76,7 +83,9 @@ final class SocketUpgrade: Sendable {
         }
         // Clients send little and rarely, so the read buffer of a quiet socket should be small. It grows with the
         // reads.
-        try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
+        try? channel.syncOptions?
+            .setOption(
+                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
         let socket = Socket(session: accepted.session, version: accepted.version, home: home, address: address)
         try Self.add(socket, to: channel, limits: limits)
     }
@@ -85,7 +94,8 @@ final class SocketUpgrade: Sendable {
     static func add(_ socket: Socket, to channel: any Channel, limits: ConnectionLimits) throws {
         let message = IncompleteMessage(socket.input, time: limits.arrival)
         let sync = channel.pipeline.syncOperations
-        try sync.addHandler(ByteToMessageHandler(CountedFrameDecoder(maxFrameSize: limits.frameBytes, message: message)))
+        try sync.addHandler(
+            ByteToMessageHandler(CountedFrameDecoder(maxFrameSize: limits.frameBytes, message: message)))
         try sync.addHandler(FrameRules())
         try sync.addHandler(MessageAssembler(maxBytes: limits.frameBytes, message: message))
         try sync.addHandler(socket)
@@ -107,9 +117,11 @@ struct SocketHandshake: Sendable {
         let path = parts.first ?? "/"
         isSocketPath = head.method == .GET && (path == "/" || path == "" || path == "/websocket")
         isUpgradable = head.version.isModern && head.headers["Host"].count == 1
-        version = head.headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap { WireVersion(subprotocol: $0) }.first
+        version =
+            head.headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap { WireVersion(subprotocol: $0) }.first
         let query = parts.count > 1 ? parts[1] : ""
-        let parameter = query.split(separator: "&").first { $0.hasPrefix("session_token=") }?.dropFirst("session_token=".count)
+        let parameter = query.split(separator: "&").first { $0.hasPrefix("session_token=") }?
+            .dropFirst("session_token=".count)
         if let parameter {
             token = SessionToken(parameter)
         } else {

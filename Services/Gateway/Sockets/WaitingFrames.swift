@@ -28,7 +28,9 @@ struct WaitingFrames {
     /// Returns the next piece. It is copied unless it is a whole buffer, so that it does not retain other memory.
     mutating func next(atMost limit: Int) -> ByteBuffer? {
         guard !items.isEmpty else { return nil }
-        if items[0].buffers.count == 1, let only = items[0].buffers.first, !items[0].isBegun, only.readableBytes <= limit {
+        if items[0].buffers.count == 1, let only = items[0].buffers.first, !items[0].isBegun,
+            only.readableBytes <= limit
+        {
             items.removeFirst()
             bytes -= only.readableBytes
             return only

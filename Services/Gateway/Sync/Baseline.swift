@@ -15,7 +15,8 @@ package struct BaselineEntry: Sendable {
     package let oldestAt: Timestamp?
 
     package init(
-        id: ConversationID, position: Position, after: Position, counts: UserCounts, messageCount: Int64, isParticipant: Bool, oldestAt: Timestamp?
+        id: ConversationID, position: Position, after: Position, counts: UserCounts, messageCount: Int64,
+        isParticipant: Bool, oldestAt: Timestamp?
     ) {
         self.id = id
         self.position = position
@@ -39,7 +40,8 @@ package struct Baseline: Sendable {
     package var epoch = ""
 
     package init(
-        entries: [BaselineEntry], userPosition: Position, userAfter: Position, asOf: Timestamp, isComplete: Bool, epoch: String = ""
+        entries: [BaselineEntry], userPosition: Position, userAfter: Position, asOf: Timestamp, isComplete: Bool,
+        epoch: String = ""
     ) {
         self.entries = entries
         self.userPosition = userPosition

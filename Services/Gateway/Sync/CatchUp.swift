@@ -95,7 +95,10 @@ package struct CatchUp: Sendable {
         self.reason = reason
         self.user = user
         self.width = width
-        plan = if case .joined(let conversations) = reason { ReplayPlan(joined: conversations, since: beginning) } else { ReplayPlan() }
+        plan =
+            if case .joined(let conversations) = reason { ReplayPlan(joined: conversations, since: beginning) } else {
+                ReplayPlan()
+            }
         checkpoint = plan
     }
 
@@ -113,7 +116,8 @@ package struct CatchUp: Sendable {
         case (.lookingUp(let id), .failed(let failure)): return lookUpFailed(failure, of: id)
         case (_, .failed(let failure)): return failed(failure)
         case (.subscribingUser, .listening): return [ask(isRepeated: false)]
-        case (.asking(let isRepeated), .baseline(let baseline, let took)): return handleBaseline(baseline, took: took, isRepeated: isRepeated)
+        case (.asking(let isRepeated), .baseline(let baseline, let took)):
+            return handleBaseline(baseline, took: took, isRepeated: isRepeated)
         case (.joining(_, isFirst: true), .listening): return nextStep()
         case (.joining(let new, isFirst: false), .listening):
             plan.scheduleRead(of: new)
@@ -224,7 +228,8 @@ package struct CatchUp: Sendable {
     private func needed(for piece: Piece) -> ConversationID? {
         switch piece {
         case .entry(.change(let change)): plan.needsLookUp(change, by: user) ? change.conversationID : nil
-        case .entry(.userChange(let change)): if case .conversationHidden(let id, _, wholly: false) = change.content { id } else { nil }
+        case .entry(.userChange(let change)):
+            if case .conversationHidden(let id, _, wholly: false) = change.content { id } else { nil }
         case .entry(.skipped): nil
         case .show(let id): id
         }
@@ -363,7 +368,11 @@ package struct CatchUp: Sendable {
             case .unseen:
                 // The conversation has just changed. Its log contains the change.
                 patience.failedLookUps += 1
-                if patience.failedLookUps < Self.maximumFailedLookUps { plan.scheduleRead(of: [id]) } else { plan.hidden(id) }
+                if patience.failedLookUps < Self.maximumFailedLookUps {
+                    plan.scheduleRead(of: [id])
+                } else {
+                    plan.hidden(id)
+                }
             case .unshowable: plan.setAside(id)
             }
         }
@@ -390,7 +399,8 @@ package struct CatchUp: Sendable {
         guard case .view(let view) = result else { return }
         plan.shown(view)
         let shown = UserChange(
-            appID: change.appID, user: change.user, position: change.position, createdAt: change.createdAt, content: .conversationShown(view))
+            appID: change.appID, user: change.user, position: change.position, createdAt: change.createdAt,
+            content: .conversationShown(view))
         step.items.append(.userChange(shown))
     }
 

@@ -113,20 +113,23 @@ package struct CatchUpSchedule: Sendable {
     package func beginning(at moment: Moment) -> Timestamp {
         if let knownBeginning { return knownBeginning }
         guard let clock = moment.clock else { return session.replayableSince }
-        return DatabaseClock.beginning(opened: since.elapsed(until: moment.now), before: clock.now(at: moment.now), session: session.createdAt)
+        return DatabaseClock.beginning(
+            opened: since.elapsed(until: moment.now), before: clock.now(at: moment.now), session: session.createdAt)
     }
 
     /// Records that the database's clock showed this time a moment ago.
     package mutating func learn(databaseTime time: Timestamp, at now: NIODeadline) {
         guard knownBeginning == nil, time.microseconds > 0 else { return }
-        knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: now), before: time, session: session.createdAt)
+        knownBeginning = DatabaseClock.beginning(
+            opened: since.elapsed(until: now), before: time, session: session.createdAt)
     }
 
     /// Returns the origin of a baseline (``CatchUp/Effect/askBaseline(since:margin:)``).
     package func origin(since time: Timestamp?, margin: Duration, at moment: Moment) -> BaselineOrigin {
         if let time { return .replay(since: time) }
         return .recent(
-            since.elapsed(until: moment.now) + CatchUpTiming.openingMargin + margin, notBefore: session.createdAt, orSince: beginning(at: moment))
+            since.elapsed(until: moment.now) + CatchUpTiming.openingMargin + margin, notBefore: session.createdAt,
+            orSince: beginning(at: moment))
     }
 
     /// Returns the latest time that the client may replay from.
@@ -142,7 +145,9 @@ package struct CatchUpSchedule: Sendable {
     }
 
     /// Starts sending changes to a client that has not requested anything.
-    package mutating func startUnsolicited(at moment: Moment) -> [Action] { requestReceived(isReplay: false, at: moment) }
+    package mutating func startUnsolicited(at moment: Moment) -> [Action] {
+        requestReceived(isReplay: false, at: moment)
+    }
 
     /// Handles `Event.replay`: starts anew from the given time, regardless of the current phase.
     package mutating func replay(from time: Timestamp, at moment: Moment) -> [Action] {
@@ -168,7 +173,9 @@ package struct CatchUpSchedule: Sendable {
     // MARK: Conversations that the user is added to
 
     /// Joins conversations that are new to this socket. The user participates since a change after the given position.
-    package mutating func join(_ conversations: [ConversationID: Position], at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
+    package mutating func join(
+        _ conversations: [ConversationID: Position], at moment: Moment, isIn: (ConversationID) -> Bool
+    ) -> [Action] {
         let shown = lastShown(at: moment)
         for (id, position) in conversations { membership.join(id, after: position, shown: shown) }
         return startLateJoins(at: moment, isIn: isIn)
@@ -180,7 +187,8 @@ package struct CatchUpSchedule: Sendable {
     ///   - known: the position up to which the loop received the conversation, if the socket is in it.
     ///   - isIn: returns true if the socket is sent the changes of a conversation.
     package mutating func added(
-        to id: ConversationID, since position: Position, known: Position?, at moment: Moment, isIn: (ConversationID) -> Bool
+        to id: ConversationID, since position: Position, known: Position?, at moment: Moment,
+        isIn: (ConversationID) -> Bool
     ) -> [Action] {
         // The first catch-up has not begun and will find the conversation.
         switch phase {
@@ -234,7 +242,8 @@ package struct CatchUpSchedule: Sendable {
         switch (end, reason) {
         case (.present(let outcome), _):
             phase = .live
-            var actions = [Action.limit(.caughtUp(asOf: outcome.asOf, isReplay: reason.isReplay))] + setAside(outcome.setAside)
+            var actions =
+                [Action.limit(.caughtUp(asOf: outcome.asOf, isReplay: reason.isReplay))] + setAside(outcome.setAside)
             // Start these before the answer is sent: their pending changes limit the time that the answer may carry.
             actions += startLateJoins(at: moment, isIn: isIn)
             if reason.isReplay { actions.append(.answerReplay(.success(outcome))) }
@@ -248,7 +257,11 @@ package struct CatchUpSchedule: Sendable {
         // Starting anew would send the same again. The packets that were sent moved the time from which the client will
         // replay.
         case (.tooMuch, _):
-            return [.answerReplay(.failure(Failure(.requestTimeout, "There are more changes than can be replayed at once."))), .closeBehind]
+            return [
+                .answerReplay(
+                    .failure(Failure(.requestTimeout, "There are more changes than can be replayed at once."))),
+                .closeBehind,
+            ]
         }
     }
 
@@ -261,7 +274,8 @@ package struct CatchUpSchedule: Sendable {
         if let example = new.first { actions.append(.leftOut(new.count, example: example)) }
         guard !isRetryScheduled else { return actions }
         isRetryScheduled = true
-        let pause = min(CatchUpTiming.longestRetryPause, CatchUpTiming.firstRetryPause * (1 << min(membership.retryCount, 16)))
+        let pause = min(
+            CatchUpTiming.longestRetryPause, CatchUpTiming.firstRetryPause * (1 << min(membership.retryCount, 16)))
         return actions + [.retryLater(after: pause)]
     }
 

@@ -54,7 +54,8 @@ extension LogPage.Entry {
         guard case .userChange(let change) = self else { return nil }
         return switch change.content {
         case .conversationHidden(let id, _, _): id
-        case .conversationShown(let view?), .messageHidden(_, let view?), .messagesHidden(_, let view): view.conversation.id
+        case .conversationShown(let view?), .messageHidden(_, let view?), .messagesHidden(_, let view):
+            view.conversation.id
         default: nil
         }
     }

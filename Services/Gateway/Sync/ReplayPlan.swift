@@ -206,7 +206,9 @@ package struct ReplayPlan: Sendable {
     /// A Boolean value that indicates whether the conversation may be deferred. A catch-up that joins conversations has
     /// nothing else to send.
     func canDefer(_ id: ConversationID) -> Bool {
-        guard begin == nil, deferredReads < Self.maximumDeferredReads, let progress = conversations[id] else { return false }
+        guard begin == nil, deferredReads < Self.maximumDeferredReads, let progress = conversations[id] else {
+            return false
+        }
         return !progress.reading.wasDeferred
     }
 
@@ -300,10 +302,13 @@ package struct ReplayPlan: Sendable {
             // The end of this log when the page was read. The conversation need not wait until all other logs have been
             // read.
             let hasReachedHead =
-                page.reachesHeads || page.counts[id].map { $0.counts.position > .zero && progress.reading.position >= $0.counts.position } ?? false
+                page.reachesHeads
+                || page.counts[id].map { $0.counts.position > .zero && progress.reading.position >= $0.counts.position }
+                    ?? false
             // If the counts or the object are newer than the entries read so far, there is more to read.
             let known =
-                progress.isMember && !progress.showing.isGone ? max(page.counts[id]?.counts.position ?? .zero, progress.showing.position) : .zero
+                progress.isMember && !progress.showing.isGone
+                ? max(page.counts[id]?.counts.position ?? .zero, progress.showing.position) : .zero
             if hasReachedHead, progress.reading.position >= known {
                 reading.remove(id)
                 concludeReading(of: id, with: page.counts[id])
@@ -320,7 +325,9 @@ package struct ReplayPlan: Sendable {
         guard let counts else { return }
         conversations[id]?.isMember = counts.isParticipant
         // The conversation is deleted on the user's devices. It waits for a change that brings it back.
-        if counts.isParticipant, conversations[id]?.showing.isNeeded == true { conversations[id]?.showing.isGone = !counts.isListed }
+        if counts.isParticipant, conversations[id]?.showing.isNeeded == true {
+            conversations[id]?.showing.isGone = !counts.isListed
+        }
     }
 
     /// Members that are on the user's list although no change in their log caused them to be sent in full.
@@ -331,7 +338,8 @@ package struct ReplayPlan: Sendable {
     /// Members that could not be sent, so that the socket is not attached to them, with the positions up to which their
     /// logs were read.
     var setAside: [ConversationID: Position] {
-        conversations.filter { $0.value.showing.isSetAside && $0.value.isMember && !$0.value.isAttached }.mapValues(\.reading.position)
+        conversations.filter { $0.value.showing.isSetAside && $0.value.isMember && !$0.value.isAttached }
+            .mapValues(\.reading.position)
     }
 
     func isSetAside(_ id: ConversationID) -> Bool { conversations[id]?.showing.isSetAside ?? false }
@@ -360,7 +368,9 @@ package struct ReplayPlan: Sendable {
 
     /// A Boolean value that indicates whether the participants or metadata that this change wrote are contained in the
     /// view that the client was sent.
-    func isContained(_ change: Change) -> Bool { change.position <= (conversations[change.conversationID]?.showing.position ?? .zero) }
+    func isContained(_ change: Change) -> Bool {
+        change.position <= (conversations[change.conversationID]?.showing.position ?? .zero)
+    }
 
     /// Returns the part of a change to send. If the client's view of the conversation contains the change, only the
     /// addition of users is sent:
@@ -375,7 +385,8 @@ package struct ReplayPlan: Sendable {
         var change = change
         let participants = conversations[change.conversationID]?.showing.participants ?? []
         change.content = .participantsChanged(
-            added: added, removed: added.map(\.userID).filter { !participants.contains($0) }, distinctCleared: false, conversation: conversation)
+            added: added, removed: added.map(\.userID).filter { !participants.contains($0) }, distinctCleared: false,
+            conversation: conversation)
         return change
     }
 
@@ -411,7 +422,8 @@ package struct ReplayPlan: Sendable {
             .compactMap { id in
                 guard let progress = conversations[id] else { return nil }
                 return JoinPoint(
-                    id: id, position: progress.reading.position, fanOutLast: progress.reading.fanOutLast, counts: progress.counts,
+                    id: id, position: progress.reading.position, fanOutLast: progress.reading.fanOutLast,
+                    counts: progress.counts,
                     messageCount: progress.messageCount, isHidden: !progress.isListed)
             }
     }
@@ -421,7 +433,8 @@ package struct ReplayPlan: Sendable {
         conversations.filter { !$0.value.isMember }
             .mapValues { progress in
                 LeaveRecord(
-                    position: progress.reading.position, seenUpTo: progress.isListed ? progress.reading.position : .zero, counts: progress.counts,
+                    position: progress.reading.position,
+                    seenUpTo: progress.isListed ? progress.reading.position : .zero, counts: progress.counts,
                     messageCount: progress.messageCount, lastMessagePosition: progress.reading.position)
             }
     }
@@ -431,7 +444,8 @@ package struct ReplayPlan: Sendable {
             .reduce(into: [:]) { summaries, item in
                 let (id, progress) = item
                 summaries[id] = Summary(
-                    id: id, position: progress.counts.position, unread: progress.counts.unread(of: progress.messageCount),
+                    id: id, position: progress.counts.position,
+                    unread: progress.counts.unread(of: progress.messageCount),
                     total: progress.counts.total(of: progress.messageCount))
             }
     }

@@ -18,7 +18,10 @@ struct PatchHandler: CallHandler {
     private let unchanged = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "unchanged")])
     private let refused = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "refused")])
 
-    init(store: MetadataStore, redis: RedisClient, validation: MetadataPatchValidation, epoch: @escaping @Sendable () -> String = { "" }) {
+    init(
+        store: MetadataStore, redis: RedisClient, validation: MetadataPatchValidation,
+        epoch: @escaping @Sendable () -> String = { "" }
+    ) {
         self.epoch = epoch
         self.store = store
         self.redis = redis
@@ -31,14 +34,17 @@ struct PatchHandler: CallHandler {
 
     /// Commits a patch and publishes its change. An answer means that the patch is committed. The publication is only a
     /// hint: it is sent after the commit and not awaited.
-    func patch(_ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant) async throws -> ProtoPatchMetadataResponse {
+    func patch(
+        _ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoPatchMetadataResponse {
         guard let actor = request.actor.isEmpty ? .appServer : UserID(request.actor) else {
             throw Failure.invalid("actor", reason: "is not a user id")
         }
         let operations = request.operations.map { MetadataOperation($0) }
         try validation.checkOperations(operations)
         let patch = MetadataPatch(
-            app: try AppID(contract: request.appID), conversation: try ConversationID(contract: request.conversationID), actor: actor,
+            app: try AppID(contract: request.appID), conversation: try ConversationID(contract: request.conversationID),
+            actor: actor,
             operations: operations, origin: request.hasOrigin ? Change.Origin(request.origin) : nil,
             idempotencyKey: request.hasMutation ? try IdempotencyKey(request.mutation) : nil)
         let committed: MetadataStore.Committed
@@ -56,7 +62,8 @@ struct PatchHandler: CallHandler {
         }
         patches.increment()
         redis.publishWithoutWaiting(
-            try ConversationPublication.change(change).encoded(epoch: epoch()), to: Channels.conversation(change.conversationID))
+            try ConversationPublication.change(change).encoded(epoch: epoch()),
+            to: Channels.conversation(change.conversationID))
         response.change = ProtoChange(change)
         return response
     }

@@ -29,18 +29,23 @@ public final class MetadataService: StrataService {
     /// - Throws: an error if a setting is invalid.
     public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
-        let writes = try settings.postgres.pool("metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger)
+        let writes = try settings.postgres.pool(
+            "metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger)
         let recordedApps = RecordedApps(database: writes, logger: logger)
         let store = MetadataStore(
             writes: writes,
-            large: try settings.postgres.pool("metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
-            reads: try settings.postgres.pool("metadata-reads", mode: .grouping, connections: settings.readConnections, logger: logger),
+            large: try settings.postgres.pool(
+                "metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
+            reads: try settings.postgres.pool(
+                "metadata-reads", mode: .grouping, connections: settings.readConnections, logger: logger),
             limits: settings.limits, recordedApps: recordedApps)
-        let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
+        let redis = RedisClient(
+            configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: store.large, counter: "strata_metadata_epoch_checks_total")
         let handlers: [any CallHandler] = [
             PatchHandler(
-                store: store, redis: redis, validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
+                store: store, redis: redis,
+                validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
                 epoch: { epoch.known }),
             TreesHandler(store: store),
         ]

@@ -37,7 +37,8 @@ struct MetadataStore: Sendable {
         } find: { idempotencyKey in
             let rows: Rows
             do throws(PostgresError) {
-                rows = try await reads.query(IdempotencyRecord.Find(idempotencyKey, of: patch.actor, in: patch.app), deadline: deadline)
+                rows = try await reads.query(
+                    IdempotencyRecord.Find(idempotencyKey, of: patch.actor, in: patch.app), deadline: deadline)
             } catch {
                 throw error.refusal
             }
@@ -51,7 +52,8 @@ struct MetadataStore: Sendable {
     ///   committing it.
     private func carryOut(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed? {
         var query = PatchMetadata(
-            app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
+            app: patch.app, conversation: patch.conversation, actor: patch.actor,
+            operations: MetadataJSON.encode(patch.operations),
             origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes, isShared: !patch.operations.isLarge)
         var answer = try await write(query, of: patch, deadline: deadline)
         if query.isShared, try answer?.isLarge == true {
@@ -67,13 +69,17 @@ struct MetadataStore: Sendable {
     }
 
     /// - Returns: nil in the cases of ``carryOut(_:deadline:)``.
-    private func write(_ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> WriteResult? {
+    private func write(
+        _ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant
+    ) async throws -> WriteResult? {
         let (statement, parameters) = query.statement(
-            by: patch.actor, in: patch.app, as: patch.idempotencyKey, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
+            by: patch.actor, in: patch.app, as: patch.idempotencyKey,
+            isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
         let pool = query.isShared ? writes : large
         let rows: Rows
         do {
-            rows = try await pool.query(statement, with: parameters, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
+            rows = try await pool.query(
+                statement, with: parameters, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
         } catch {
             throw error.refusal
         }
@@ -118,12 +124,15 @@ struct MetadataStore: Sendable {
     ///   included.
     /// - Throws: ``StrataModel/Failure``; ``StrataModel/Failure/answerTooLarge`` if the first tree does not fit into
     ///   any answer. Any other error indicates a bug.
-    func trees(_ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant) async throws -> [StoredTree] {
+    func trees(
+        _ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant
+    ) async throws -> [StoredTree] {
         let rows: Rows
         do {
             rows = try await reads.query(
                 ReadTrees(
-                    app: app, conversations: keys.map(\.conversation.rawValue), formerUsers: keys.map { $0.formerUser?.rawValue }, maxBytes: bytes,
+                    app: app, conversations: keys.map(\.conversation.rawValue),
+                    formerUsers: keys.map { $0.formerUser?.rawValue }, maxBytes: bytes,
                     mostBytes: Self.mostBytes), deadline: deadline)
         } catch {
             throw error.refusal
@@ -170,13 +179,18 @@ struct PatchMetadata: WriteQuery {
     typealias Columns = PatchColumns
 
     static let statement = WriteStatement(
-        "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects", function: "metadata.patch",
-        arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8", "$9::boolean"],
+        "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects",
+        function: "metadata.patch",
+        arguments: [
+            "$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8",
+            "$9::boolean",
+        ],
         place: WriteStatement.RecordExpressions(conversation: "$2::uuid", position: "r.position"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue), .jsonb(operations),
+            .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue),
+            .jsonb(operations),
             Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes), .bool(isShared),
         ]
     }
@@ -197,7 +211,8 @@ struct ReadTrees: PostgresQuery {
 
     static let statement = Statement(
         "metadata.trees",
-        sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
+        sql:
+            "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
         isIdempotent: true)
 
     var parameters: [Value] {

@@ -27,11 +27,15 @@ struct TreesHandler: CallHandler {
         wanted.reserveCapacity(request.items.count)
         for item in request.items {
             let formerUser = item.hasFormerUserID ? UserID(item.formerUserID) : nil
-            guard formerUser != nil || !item.hasFormerUserID else { throw Failure.invalid("former_user_id", reason: "is not a user id") }
-            wanted.append(.init(conversation: try ConversationID(contract: item.conversationID), formerUser: formerUser))
+            guard formerUser != nil || !item.hasFormerUserID else {
+                throw Failure.invalid("former_user_id", reason: "is not a user id")
+            }
+            wanted.append(
+                .init(conversation: try ConversationID(contract: item.conversationID), formerUser: formerUser))
         }
         let trees = try await store.trees(
-            wanted, bytes: request.maxBytes > 0 ? request.maxBytes : nil, app: try AppID(contract: request.appID), deadline: deadline)
+            wanted, bytes: request.maxBytes > 0 ? request.maxBytes : nil, app: try AppID(contract: request.appID),
+            deadline: deadline)
         var response = ProtoTreesResponse()
         response.items = trees.map { tree in
             var item = ProtoTreesResponse.Item()

@@ -20,7 +20,9 @@ struct PresenceHandler: CallHandler {
         router.register(PresenceAPI.getPresence) { try await get($0, deadline: $1.deadline) }
     }
 
-    func set(_ request: ProtoSetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoSetPresenceResponse {
+    func set(
+        _ request: ProtoSetPresenceRequest, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoSetPresenceResponse {
         let status = Presence.Status(rawValue: request.status)
         guard status != nil || request.status == "auto" else {
             throw Failure.invalid("status", reason: "must be available, busy, away, offline, invisible or auto")
@@ -30,7 +32,9 @@ struct PresenceHandler: CallHandler {
         return .with { $0.renewAfterMs = UInt32(clamping: renewAfter.milliseconds) }
     }
 
-    func renew(_ request: ProtoRenewPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoRenewPresenceResponse {
+    func renew(
+        _ request: ProtoRenewPresenceRequest, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoRenewPresenceResponse {
         let leases = try grouped(request.leases)
         let forgotten = try await refusing { try await store.renew(leases, deadline: deadline) }
         var response = ProtoRenewPresenceResponse()
@@ -47,11 +51,15 @@ struct PresenceHandler: CallHandler {
         return ProtoEmpty()
     }
 
-    func get(_ request: ProtoGetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoGetPresenceResponse {
+    func get(
+        _ request: ProtoGetPresenceRequest, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoGetPresenceResponse {
         try checkCount(request.userIds.count)
         let app = try AppID(contract: request.appID)
         let users = try request.userIds.map { id in
-            guard let user = UserID(id) else { throw Failure.invalid("user_ids", reason: "holds something that is not a user id") }
+            guard let user = UserID(id) else {
+                throw Failure.invalid("user_ids", reason: "holds something that is not a user id")
+            }
             return PresenceStore.User(app: app, id: user)
         }
         let found = try await refusing { try await store.find(users, deadline: deadline) }
@@ -59,7 +67,8 @@ struct PresenceHandler: CallHandler {
         var response = ProtoGetPresenceResponse()
         for (user, found) in zip(users, found) {
             if let since, found.changedAt.map({ $0 <= since }) ?? true { continue }
-            response.presences.append(PresencePublication(appID: user.app, user: user.id, presence: found.presence).proto)
+            response.presences.append(
+                PresencePublication(appID: user.app, user: user.id, presence: found.presence).proto)
         }
         return response
     }

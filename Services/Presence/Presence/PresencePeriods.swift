@@ -37,8 +37,10 @@ public struct PresencePeriods: Sendable {
     public init(_ settings: Settings) throws {
         lease = try settings.duration("STRATA_PRESENCE_LEASE", default: lease, in: .seconds(3) ... .seconds(3600))
         grace = try settings.duration("STRATA_PRESENCE_GRACE", default: grace, in: .milliseconds(100) ... .seconds(900))
-        retention = try settings.duration("STRATA_PRESENCE_RETENTION", default: retention, in: .seconds(3600) ... .seconds(365 * 86_400))
-        sweepEvery = try settings.duration("STRATA_PRESENCE_SWEEP", default: sweepEvery, in: .milliseconds(10) ... .seconds(60))
+        retention = try settings.duration(
+            "STRATA_PRESENCE_RETENTION", default: retention, in: .seconds(3600) ... .seconds(365 * 86_400))
+        sweepEvery = try settings.duration(
+            "STRATA_PRESENCE_SWEEP", default: sweepEvery, in: .milliseconds(10) ... .seconds(60))
         sweepBatch = try settings.int("STRATA_PRESENCE_SWEEP_BATCH", default: sweepBatch, in: 1...10_000)
     }
 }

@@ -45,7 +45,8 @@ struct PresenceScripts: Sendable {
         due = RedisScript("presence.due", source: clock.source + PresenceScripts.due)
         drop = RedisScript(
             "presence.drop",
-            source: "local gone = 0 for i = 1, #ARGV do gone = gone + redis.call('ZREM', KEYS[1], ARGV[i]) end return gone")
+            source:
+                "local gone = 0 for i = 1, #ARGV do gone = gone + redis.call('ZREM', KEYS[1], ARGV[i]) end return gone")
     }
 
     /// The common part of the scripts, which ranks statuses. Visible statuses come first: available, busy, away. Then

@@ -29,7 +29,10 @@ struct PresenceStore: Sweepable {
         var shard: Int { Channels.presenceShard(app: app, user: id) }
         var keys: [String] {
             let shard = shard
-            return ["pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", "pd:{\(shard)}", Channels.presence(app: app, user: id)]
+            return [
+                "pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", "pd:{\(shard)}",
+                Channels.presence(app: app, user: id),
+            ]
         }
     }
 
@@ -48,7 +51,8 @@ struct PresenceStore: Sweepable {
     private let settled = Counter(label: "strata_presence_leases_swept_total")
     private let dropped = Counter(label: "strata_presence_members_dropped_total")
 
-    init(redis: RedisClient, periods: PresencePeriods, timeout: Duration, scripts: PresenceScripts = PresenceScripts()) {
+    init(redis: RedisClient, periods: PresencePeriods, timeout: Duration, scripts: PresenceScripts = PresenceScripts())
+    {
         self.redis = redis
         self.periods = periods
         self.timeout = timeout
@@ -63,7 +67,8 @@ struct PresenceStore: Sweepable {
         names.userID = user.id.rawValue
         return (
             script, user.keys,
-            [.string(user.member), .bytes(try ByteBuffer(protobuf: names)), .milliseconds(periods.retention)] + arguments
+            [.string(user.member), .bytes(try ByteBuffer(protobuf: names)), .milliseconds(periods.retention)]
+                + arguments
         )
     }
 
@@ -72,9 +77,12 @@ struct PresenceStore: Sweepable {
     }
 
     /// Sets the status of a connection. Nil means `auto`: the status that the user last chose, or `available`.
-    func set(_ status: Presence.Status?, of connection: UInt64, for user: User, deadline: ContinuousClock.Instant) async throws {
+    func set(
+        _ status: Presence.Status?, of connection: UInt64, for user: User, deadline: ContinuousClock.Instant
+    ) async throws {
         let call = try call(
-            scripts.set, for: user, arguments: [.string(String(connection)), .string(status?.rawValue ?? "auto"), .milliseconds(periods.lease)])
+            scripts.set, for: user,
+            arguments: [.string(String(connection)), .string(status?.rawValue ?? "auto"), .milliseconds(periods.lease)])
         _ = try await perform([call], deadline: deadline)
     }
 
@@ -84,7 +92,9 @@ struct PresenceStore: Sweepable {
         _ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant
     ) async throws -> [(user: User, connections: [UInt64])] {
         let calls = try leases.map { lease in
-            try call(scripts.renew, for: lease.user, arguments: [.milliseconds(periods.lease)] + lease.connections.map { .string(String($0)) })
+            try call(
+                scripts.renew, for: lease.user,
+                arguments: [.milliseconds(periods.lease)] + lease.connections.map { .string(String($0)) })
         }
         return zip(leases, try await perform(calls, deadline: deadline))
             .map { lease, reply in
@@ -95,7 +105,9 @@ struct PresenceStore: Sweepable {
     /// Makes leases end after the grace period, in one pipeline.
     func release(_ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant) async throws {
         let calls = try leases.map { lease in
-            try call(scripts.release, for: lease.user, arguments: [.milliseconds(periods.grace)] + lease.connections.map { .string(String($0)) })
+            try call(
+                scripts.release, for: lease.user,
+                arguments: [.milliseconds(periods.grace)] + lease.connections.map { .string(String($0)) })
         }
         _ = try await perform(calls, deadline: deadline)
     }
@@ -105,7 +117,9 @@ struct PresenceStore: Sweepable {
         let calls = try users.map { try call(scripts.get, for: $0) }
         return try await perform(calls, deadline: deadline)
             .map { reply in
-                guard let fields = reply.array, fields.count == 3, let status = fields[0].string.flatMap(Presence.Status.init(rawValue:)) else {
+                guard let fields = reply.array, fields.count == 3,
+                    let status = fields[0].string.flatMap(Presence.Status.init(rawValue:))
+                else {
                     throw MalformedReply()
                 }
                 return Found(
@@ -115,7 +129,9 @@ struct PresenceStore: Sweepable {
     }
 
     func sweep(_ shards: [Int]) async -> [SweepFinding] {
-        let looks: [Call] = shards.map { (scripts.due, [Self.deadlines(of: $0)], [.integer(Int64(periods.sweepBatch))]) }
+        let looks: [Call] = shards.map {
+            (scripts.due, [Self.deadlines(of: $0)], [.integer(Int64(periods.sweepBatch))])
+        }
         var calls: [(look: Int, call: Call)] = []
         var findings: [SweepFinding] = []
         for (look, result) in await redis.evaluateAll(looks, deadline: .now + timeout).enumerated() {
@@ -152,7 +168,8 @@ struct PresenceStore: Sweepable {
         for element in elements.dropFirst() {
             guard let bytes = element.bytes else { continue }
             // A member in another spelling is not the key that the script for this user would settle.
-            if let user = User(member: String(buffer: bytes)), ByteBuffer(string: user.member) == bytes, let call = try? call(scripts.get, for: user)
+            if let user = User(member: String(buffer: bytes)), ByteBuffer(string: user.member) == bytes,
+                let call = try? call(scripts.get, for: user)
             {
                 due.append(call)
             } else {

@@ -24,15 +24,18 @@ public final class PresenceService: StrataService {
     /// - Throws: an error if a setting is invalid.
     public init(settings: PresenceSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
-        redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
+        redis = RedisClient(
+            configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let typing = TypingStore(redis: redis, settings: settings.typing, timeout: settings.redisTimeout)
         let presence = PresenceStore(redis: redis, periods: settings.presence, timeout: settings.redisTimeout)
         sweeps = [
             SweepLoop(
-                typing, every: settings.typing.sweepEvery, shortestPeriod: min(settings.typing.pauseAfter, settings.typing.finishAfter),
+                typing, every: settings.typing.sweepEvery,
+                shortestPeriod: min(settings.typing.pauseAfter, settings.typing.finishAfter),
                 shards: Channels.shards, logger: logger),
             SweepLoop(
-                presence, every: settings.presence.sweepEvery, shortestPeriod: min(settings.presence.lease, settings.presence.grace),
+                presence, every: settings.presence.sweepEvery,
+                shortestPeriod: min(settings.presence.lease, settings.presence.grace),
                 shards: Channels.shards, logger: logger),
         ]
         let handlers: [any CallHandler] = [

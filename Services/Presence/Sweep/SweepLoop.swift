@@ -48,7 +48,8 @@ struct SweepLoop<Target: Sweepable>: Service {
                 if hasFailed != isFailing, !Task.isCancelled {
                     isFailing = hasFailed
                     logger.log(
-                        level: hasFailed ? .warning : .notice, "\(hasFailed ? "sweeping has stopped" : "sweeping goes on")",
+                        level: hasFailed ? .warning : .notice,
+                        "\(hasFailed ? "sweeping has stopped" : "sweeping goes on")",
                         metadata: ["sweep.name": "\(target.name)"])
                 }
                 // A sweep takes one batch. When a gateway with a hundred thousand sockets dies, many batches are due,

@@ -18,7 +18,8 @@ struct TypingHandler: CallHandler {
         guard let action = TypingAction(rawValue: request.action) else {
             throw Failure.invalid("action", reason: "must be started, paused or finished")
         }
-        let signal = TypingSignal(conversationID: try ConversationID(contract: request.conversationID), user: user, action: action)
+        let signal = TypingSignal(
+            conversationID: try ConversationID(contract: request.conversationID), user: user, action: action)
         do {
             try await store.event(signal, deadline: deadline)
         } catch let error as RedisError {

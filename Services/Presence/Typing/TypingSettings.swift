@@ -30,7 +30,8 @@ public struct TypingSettings: Sendable {
         pauseAfter = try settings.duration("STRATA_TYPING_PAUSE", default: pauseAfter, in: periods)
         finishAfter = try settings.duration("STRATA_TYPING_FINISH", default: finishAfter, in: periods)
         repeatAfter = try settings.duration("STRATA_TYPING_REPEAT", default: repeatAfter, in: .zero ... .seconds(600))
-        sweepEvery = try settings.duration("STRATA_TYPING_SWEEP", default: sweepEvery, in: .milliseconds(10) ... .seconds(5))
+        sweepEvery = try settings.duration(
+            "STRATA_TYPING_SWEEP", default: sweepEvery, in: .milliseconds(10) ... .seconds(5))
         sweepBatch = try settings.int("STRATA_TYPING_SWEEP_BATCH", default: sweepBatch, in: 1...10_000)
     }
 

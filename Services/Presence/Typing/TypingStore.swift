@@ -40,8 +40,10 @@ struct TypingStore: Sweepable {
         let answer = try await redis.evaluate(
             scripts.event, keys: ["t:{\(shard)}", "td:{\(shard)}", Channels.conversation(signal.conversationID)],
             arguments: [
-                "\(signal.conversationID):\(signal.user)", .string(signal.action.rawValue), try publication(signal.action),
-                try publication(.paused), try publication(.finished), .milliseconds(settings.pauseAfter), .milliseconds(settings.finishAfter),
+                "\(signal.conversationID):\(signal.user)", .string(signal.action.rawValue),
+                try publication(signal.action),
+                try publication(.paused), try publication(.finished), .milliseconds(settings.pauseAfter),
+                .milliseconds(settings.finishAfter),
                 .milliseconds(settings.repeatAfter), .milliseconds(settings.timeToLive),
             ], deadline: min(deadline, .now + timeout))
         guard let outcome = answer.int.flatMap(Outcome.init(rawValue:)) else { throw MalformedReply() }
@@ -67,7 +69,8 @@ struct TypingStore: Sweepable {
         if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
         guard let counts = reply.array?.compactMap(\.int), counts.count == 3 else { return .failed }
         metrics.countSwept(paused: counts[0], finished: counts[1])
-        return .work(lateness: .milliseconds(counts[2]), isBatchFull: counts[0] + counts[1] >= Int64(settings.sweepBatch))
+        return .work(
+            lateness: .milliseconds(counts[2]), isBatchFull: counts[0] + counts[1] >= Int64(settings.sweepBatch))
     }
 }
 
@@ -81,7 +84,8 @@ struct TypingMetrics: Sendable {
     private let silent = Counter(label: "strata_presence_typing_events_merged_total")
 
     private static func counter(_ action: TypingAction, by cause: String) -> Counter {
-        Counter(label: "strata_presence_typing_transitions_total", dimensions: [("action", action.rawValue), ("by", cause)])
+        Counter(
+            label: "strata_presence_typing_transitions_total", dimensions: [("action", action.rawValue), ("by", cause)])
     }
 
     func count(_ outcome: TypingStore.Outcome, of action: TypingAction) {

@@ -23,7 +23,9 @@ final class VerificationRoom: Sendable {
     func begin(_ hook: WebhookID, of app: AppID, at host: String) -> Bool {
         state.withLock { state in
             let (ofApp, ofHost) = (state.apps[app] ?? 0, state.hosts[host] ?? 0)
-            guard !state.hooks.contains(hook), state.hooks.count < Self.most, ofApp < Self.mostOfApp, ofHost < Self.mostOfHost else { return false }
+            guard !state.hooks.contains(hook), state.hooks.count < Self.most, ofApp < Self.mostOfApp,
+                ofHost < Self.mostOfHost
+            else { return false }
             state.hooks.insert(hook)
             state.apps[app] = ofApp + 1
             state.hosts[host] = ofHost + 1

@@ -58,7 +58,8 @@ struct Verifier: Service {
         // Any instance verifies the hook when the lease ends.
         case .none: return hook
         }
-        return try await store.hook(EndVerification(id: webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5))
+        return try await store.hook(
+            EndVerification(id: webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5))
     }
 
     private func verdict(on webhook: Webhook) async -> Verdict {
@@ -68,11 +69,14 @@ struct Verifier: Service {
             let answer = try await sender.send(
                 .GET, target.adding("verification_challenge", challenge), to: target, of: webhook.app,
                 headers: [
-                    "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app),
+                    "user-agent": "layer-webhooks/\(webhook.version.rawValue)",
+                    "layer-webhook-id": webhook.id.layerID(in: webhook.app),
                     "accept": "*/*",
                 ], body: nil, bodyBytes: 1024, limit: Self.longest)
             guard answer.status == 200 else { return .refused(.status(answer.status, answer.reason)) }
-            guard let body = answer.body, String(buffer: body) == challenge else { return .refused(.clause("the answer is not the challenge")) }
+            guard let body = answer.body, String(buffer: body) == challenge else {
+                return .refused(.clause("the answer is not the challenge"))
+            }
             return .wantsEvents
         } catch HTTPSender.Problem.interrupted {
             return .none
@@ -118,7 +122,8 @@ struct Verifier: Service {
     func limit() async throws {
         for hook in try await store.hooks(EndSuspended(), deadline: .now + .seconds(5)) {
             logger.notice(
-                "a webhook is inactive: its app is suspended", metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(hook.webhook.id)"])
+                "a webhook is inactive: its app is suspended",
+                metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(hook.webhook.id)"])
         }
         let waiting = try await store.waiting(deadline: .now + .seconds(5))
         waitingBytes.record(waiting.reduce(0) { $0 + $1.bytes })
@@ -129,9 +134,12 @@ struct Verifier: Service {
                     ended.increment()
                     logger.error(
                         "a webhook is inactive: too much waited for it",
-                        metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(id)", "error.message": "\(reason)"])
+                        metadata: [
+                            "app.id": "\(hook.webhook.app)", "webhook.id": "\(id)", "error.message": "\(reason)",
+                        ])
                 }
-            case .discardBacklog(let id): _ = try await store.hooks(DiscardBacklog(id: id), deadline: .now + .seconds(5))
+            case .discardBacklog(let id):
+                _ = try await store.hooks(DiscardBacklog(id: id), deadline: .now + .seconds(5))
             }
         }
     }

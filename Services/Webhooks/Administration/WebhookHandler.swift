@@ -23,7 +23,9 @@ struct WebhookHandler: CallHandler {
         router.register(WebhooksAPI.delete) { try await delete(try Named($0), deadline: $1.deadline) }
         router.register(WebhooksAPI.deliveries) { try await deliveries(try Named($0), deadline: $1.deadline) }
         router.register(WebhooksAPI.redeliver) { request, context in
-            guard let event = UUID(contract: request.eventID) else { throw ContractViolation("WebhookRequest.event_id") }
+            guard let event = UUID(contract: request.eventID) else {
+                throw ContractViolation("WebhookRequest.event_id")
+            }
             return try await redeliver(event, of: try Named(request), deadline: context.deadline)
         }
     }
@@ -46,26 +48,33 @@ struct WebhookHandler: CallHandler {
     }
 
     func create(_ request: ProtoCreateWebhookRequest, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
-        guard let version = WebhookVersion(rawValue: request.version) else { throw ContractViolation("CreateWebhookRequest.version") }
+        guard let version = WebhookVersion(rawValue: request.version) else {
+            throw ContractViolation("CreateWebhookRequest.version")
+        }
         _ = try TargetURL(request.targetURL, allowsHTTP: settings.allowsHTTP)
         guard request.secret.utf8.count >= settings.secretMinBytes else {
             throw Failure.invalid("secret", reason: "must have at least \(settings.secretMinBytes) bytes")
         }
         var kinds: [WebhookEventKind] = []
         for name in request.events {
-            guard let named = WebhookEventKind.kinds(named: name, in: version) else { throw Failure.invalid("events", reason: "has an unknown name") }
+            guard let named = WebhookEventKind.kinds(named: name, in: version) else {
+                throw Failure.invalid("events", reason: "has an unknown name")
+            }
             kinds += named.filter { !kinds.contains($0) }
         }
         let webhook = Webhook(
-            id: try WebhookID(contract: request.id), app: try AppID(contract: request.appID), version: version, targetURL: request.targetURL,
-            events: request.events, config: request.config, status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0))
+            id: try WebhookID(contract: request.id), app: try AppID(contract: request.appID), version: version,
+            targetURL: request.targetURL,
+            events: request.events, config: request.config, status: .unverified, statusReason: nil,
+            createdAt: Timestamp(microseconds: 0))
         let token = request.tokenID.isEmpty ? nil : UUID(contract: request.tokenID)
         guard token != nil || request.tokenID.isEmpty else { throw ContractViolation("CreateWebhookRequest.token_id") }
         let sealed = try secrets.seal(request.secret, of: webhook.id, in: webhook.app)
         let config = String(decoding: try JSONEncoder().encode(request.config), as: UTF8.self)
         let hook = try await store.create(
             CreateHook(
-                webhook: webhook, sealedSecret: sealed, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease,
+                webhook: webhook, sealedSecret: sealed, kinds: kinds, config: config, limit: settings.perApp,
+                lease: verifier.lease,
                 token: token),
             deadline: deadline)
         // The answer does not wait for the receiver. If this instance is killed, another one verifies the hook.
@@ -73,13 +82,17 @@ struct WebhookHandler: CallHandler {
         return ProtoWebhook(hook.webhook)
     }
 
-    private func list(_ request: ProtoListWebhooksRequest, deadline: ContinuousClock.Instant) async throws -> ProtoListWebhooksResponse {
-        let hooks = try await store.hooks(ReadHooks(app: try AppID(contract: request.appID), id: nil), deadline: deadline)
+    private func list(
+        _ request: ProtoListWebhooksRequest, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoListWebhooksResponse {
+        let hooks = try await store.hooks(
+            ReadHooks(app: try AppID(contract: request.appID), id: nil), deadline: deadline)
         return .with { $0.webhooks = hooks.map { ProtoWebhook($0.webhook) } }
     }
 
     private func activate(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
-        let begun = try await store.hook(BeginActivation(app: named.app, id: named.id, lease: verifier.lease), deadline: deadline)
+        let begun = try await store.hook(
+            BeginActivation(app: named.app, id: named.id, lease: verifier.lease), deadline: deadline)
         guard let begun else { throw Failure.notFound("webhook") }
         let verified = try await verifier.verify(begun)
         return ProtoWebhook((verified ?? begun).webhook)
@@ -92,21 +105,29 @@ struct WebhookHandler: CallHandler {
     }
 
     private func delete(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
-        guard try await store.outcome(DeleteHook(app: named.app, id: named.id), deadline: deadline) != nil else { throw Failure.notFound("webhook") }
+        guard try await store.outcome(DeleteHook(app: named.app, id: named.id), deadline: deadline) != nil else {
+            throw Failure.notFound("webhook")
+        }
         return ProtoEmpty()
     }
 
-    private func deliveries(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoListWebhookDeliveriesResponse {
+    private func deliveries(
+        _ named: Named, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoListWebhookDeliveriesResponse {
         _ = try await find(named, deadline: deadline)
         let deliveries = try await store.deliveries(of: named.id, in: named.app, deadline: deadline)
         return .with { $0.deliveries = deliveries.map { ProtoWebhookDelivery($0) } }
     }
 
-    private func redeliver(_ event: UUID, of named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
-        switch try await store.outcome(RedeliverEvent(app: named.app, id: named.id, event: event, limit: HookStore.mostAgain), deadline: deadline) {
+    private func redeliver(_ event: UUID, of named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty
+    {
+        switch try await store.outcome(
+            RedeliverEvent(app: named.app, id: named.id, event: event, limit: HookStore.mostAgain), deadline: deadline)
+        {
         case "ok": return ProtoEmpty()
         case "inactive": throw Failure(.invalidOperation, "The webhook is not active.")
-        case "too_many": throw Failure(.invalidOperation, "\(HookStore.mostAgain) events of the webhook wait to be sent again.")
+        case "too_many":
+            throw Failure(.invalidOperation, "\(HookStore.mostAgain) events of the webhook wait to be sent again.")
         default: throw Failure.notFound("delivery")
         }
     }

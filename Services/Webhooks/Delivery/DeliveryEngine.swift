@@ -66,7 +66,10 @@ final class DeliveryEngine: Service {
         let key: SymmetricKey
     }
 
-    init(store: HookStore, sender: HTTPSender, log: DeliveryLog, secrets: HookSecrets, settings: WebhooksSettings, logger: Logger) {
+    init(
+        store: HookStore, sender: HTTPSender, log: DeliveryLog, secrets: HookSecrets, settings: WebhooksSettings,
+        logger: Logger
+    ) {
         self.store = store
         self.secrets = secrets
         self.sender = sender
@@ -77,7 +80,8 @@ final class DeliveryEngine: Service {
         renderer = Renderer(baseURL: settings.publicURL, webSocketURL: settings.publicURL)
         room = Mutex(
             DeliveryRoom(
-                perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, bytes: settings.bytes, slowAfter: settings.timeout / 4
+                perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, bytes: settings.bytes,
+                slowAfter: settings.timeout / 4
             ))
     }
 
@@ -146,7 +150,8 @@ final class DeliveryEngine: Service {
             return undecrypted
         }
         for id in hooks.subtracting(before) {
-            logger.error("a webhook's secret cannot be decrypted: nothing is sent to it", metadata: ["webhook.id": "\(id)"])
+            logger.error(
+                "a webhook's secret cannot be decrypted: nothing is sent to it", metadata: ["webhook.id": "\(id)"])
         }
     }
 
@@ -165,13 +170,16 @@ final class DeliveryEngine: Service {
         let ready = hooks.withLock { $0 }
         let (limits, rest) = room.withLock { room in
             // Shuffle the hooks, so that no hook is always last when there is not enough room for all.
-            let hooks = ready.values.map { (id: $0.hook.webhook.id, app: $0.hook.webhook.app, host: $0.target.authority) }
+            let hooks = ready.values.map {
+                (id: $0.hook.webhook.id, app: $0.hook.webhook.app, host: $0.target.authority)
+            }
             return (room.limits(for: hooks.shuffled(), at: .now), room.rest)
         }
         guard !limits.isEmpty, rest > 0 else { return [] }
         let claimedAt = ContinuousClock.now
         let query = ClaimLanes(
-            hooks: limits.map { $0.id.rawValue }, limits: limits.map { Int64($0.lanes) }, total: Int64(rest), claim: UUID(),
+            hooks: limits.map { $0.id.rawValue }, limits: limits.map { Int64($0.lanes) }, total: Int64(rest),
+            claim: UUID(),
             lease: Int64(settings.lease / .milliseconds(1)))
         // Use a task that survives the stopping of the service. Otherwise claimed lanes would be unknown to any
         // instance and delayed until the lease ends.
@@ -208,7 +216,8 @@ final class DeliveryEngine: Service {
             let portion = claimed[start..<min(start + Self.mostRead, claimed.count)]
             do {
                 let lanes = try await store.read(
-                    portion.map(\.lane), of: app, events: Self.mostEvents, bytes: Int64(Self.mostBytes), deadline: .now + .seconds(5))
+                    portion.map(\.lane), of: app, events: Self.mostEvents, bytes: Int64(Self.mostBytes),
+                    deadline: .now + .seconds(5))
                 for (unread, lane) in zip(portion, lanes) {
                     let work = Work(lane: lane, ready: unread.ready, claimedAt: unread.claimedAt)
                     Task { await self.work(on: work) }
@@ -254,7 +263,9 @@ final class DeliveryEngine: Service {
         // A delivery that begins later might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
         events: for event in work.lane.events {
-            guard .now < latest, !isStopping.withLock({ $0 }), hooks.withLock({ $0[work.lane.hook] != nil }) else { break }
+            guard .now < latest, !isStopping.withLock({ $0 }), hooks.withLock({ $0[work.lane.hook] != nil }) else {
+                break
+            }
             let failures = result.position == 0 ? work.lane.failures : 0
             switch await deliver(event, of: work, attempt: failures + 1) {
             case .delivered:
@@ -269,7 +280,9 @@ final class DeliveryEngine: Service {
                 result.pause = pause(after: failures + 1, of: work)
                 if result.pause != nil { break events }
                 // No instance, of any version, could read the event in that time.
-                logger.error("an event that cannot be read is left out", metadata: ["webhook.id": "\(work.lane.hook)", "event.id": "\(event.id)"])
+                logger.error(
+                    "an event that cannot be read is left out",
+                    metadata: ["webhook.id": "\(work.lane.hook)", "event.id": "\(event.id)"])
                 (result.position, result.number, result.failures) = (event.position, event.number, 0)
                 log.ended([event.row])
             case .full:
@@ -306,7 +319,9 @@ final class DeliveryEngine: Service {
 
     /// Reads the objects of an event and makes the request, within the byte limit of the app.
     /// - Returns: the request, and the number of bytes reserved for it.
-    private func prepare(_ event: RecordedEvent, of work: Work) async throws(Unprepared) -> (request: EventRequest, bytes: Int) {
+    private func prepare(
+        _ event: RecordedEvent, of work: Work
+    ) async throws(Unprepared) -> (request: EventRequest, bytes: Int) {
         var (event, bytes) = (event, event.bytes)
         let isSuspect = work.lane.lost >= Self.mostLost
         let isCompleted = event.isReference && !isSuspect
@@ -315,7 +330,8 @@ final class DeliveryEngine: Service {
         guard room.withLock({ $0.reserve(bytes, for: work.app) }) else { throw .full }
         if isCompleted {
             do {
-                event = try await store.complete(event, of: work.app, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
+                event = try await store.complete(
+                    event, of: work.app, bytes: Int64(Self.mostMetadata), deadline: .now + .seconds(5))
             } catch {
                 room.withLock { $0.release(bytes, of: work.app) }
                 throw .interrupted
@@ -360,7 +376,8 @@ final class DeliveryEngine: Service {
             defer { room.withLock { $0.release(bytes, of: work.app) } }
             do throws(HTTPSender.Problem) {
                 let answer = try await sender.send(
-                    .POST, work.ready.target.text, to: work.ready.target, of: work.ready.hook.webhook.app, headers: request.headers,
+                    .POST, work.ready.target.text, to: work.ready.target, of: work.ready.hook.webhook.app,
+                    headers: request.headers,
                     body: request.body)
                 status = answer.status
                 if !(200..<300).contains(answer.status) { fault = .status(answer.status, answer.reason) }
@@ -377,8 +394,10 @@ final class DeliveryEngine: Service {
         (fault == nil ? delivered : failed).increment()
         log.add(
             DeliveryLog.Attempt(
-                hook: work.ready.hook, event: event, attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
-                number: attempt, isDelivered: fault == nil, status: status, latency: ContinuousClock.now - begun, error: fault?.description))
+                hook: work.ready.hook, event: event,
+                attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
+                number: attempt, isDelivered: fault == nil, status: status, latency: ContinuousClock.now - begun,
+                error: fault?.description))
         guard let fault else { return .delivered }
         return isReadable ? .failed(fault) : .unreadable
     }
@@ -387,9 +406,11 @@ final class DeliveryEngine: Service {
     ///   instances are being replaced.
     private func request(for event: RecordedEvent, to ready: Ready) -> EventRequest? {
         do {
-            return EventRequest(try EventFacts.event(event), to: ready.hook.webhook, signedWith: ready.key, renderer: renderer)
+            return EventRequest(
+                try EventFacts.event(event), to: ready.hook.webhook, signedWith: ready.key, renderer: renderer)
         } catch {
-            logger.error("an event could not be read", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
+            logger.error(
+                "an event could not be read", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
             return nil
         }
     }
@@ -399,7 +420,9 @@ final class DeliveryEngine: Service {
         settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero)
     }
 
-    private func note(_ fault: ReceiverFault, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult) async {
+    private func note(
+        _ fault: ReceiverFault, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult
+    ) async {
         result.failures = failures
         if let pause = pause(after: failures, of: work) {
             result.pause = pause
@@ -407,10 +430,15 @@ final class DeliveryEngine: Service {
         }
         let webhook = work.ready.hook.webhook
         let name = WebhookEventKind(rawValue: event.kind)?.name(in: webhook.version) ?? event.kind
-        let reason = "Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, the last time \(fault.cause)"
+        let reason =
+            "Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, the last time \(fault.cause)"
         do throws(Failure) {
             guard let verifiedAt = work.ready.hook.verifiedAt,
-                try await !store.hooks(GiveUpHook(id: webhook.id, reason: reason, verifiedAt: verifiedAt), deadline: .now + .seconds(5)).isEmpty
+                try await
+                    !store.hooks(
+                        GiveUpHook(id: webhook.id, reason: reason, verifiedAt: verifiedAt), deadline: .now + .seconds(5)
+                    )
+                    .isEmpty
             else {
                 // The hook was deactivated in the meantime. If it has been activated again, earlier failures do not
                 // count.
@@ -423,7 +451,10 @@ final class DeliveryEngine: Service {
             givenUp.increment()
             logger.error(
                 "a webhook is inactive: its receiver did not accept an event for too long",
-                metadata: ["app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)", "error.message": "\(fault)"])
+                metadata: [
+                    "app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)",
+                    "error.message": "\(fault)",
+                ])
         } catch {
             // The event is retried, and the hook is then given up again.
             result.pause = .seconds(10)

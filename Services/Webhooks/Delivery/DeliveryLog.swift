@@ -44,7 +44,9 @@ final class DeliveryLog: Service {
         (attempt.event.facts, attempt.event.parts) = ("", nil)
         kept.withLock { all in
             all[attempt.hook.webhook.id, default: []].append(attempt)
-            if let count = all[attempt.hook.webhook.id]?.count, count > Int(HookStore.keptDeliveries) { all[attempt.hook.webhook.id]?.removeFirst() }
+            if let count = all[attempt.hook.webhook.id]?.count, count > Int(HookStore.keptDeliveries) {
+                all[attempt.hook.webhook.id]?.removeFirst()
+            }
         }
     }
 
@@ -76,7 +78,9 @@ final class DeliveryLog: Service {
             }
         }
         // If this call fails, a sweep removes the events.
-        if !recorded.isEmpty { _ = try? await store.pool.query(CollectEvents(events: recorded.sorted()), deadline: .now + .seconds(5)) }
+        if !recorded.isEmpty {
+            _ = try? await store.pool.query(CollectEvents(events: recorded.sorted()), deadline: .now + .seconds(5))
+        }
     }
 
     /// Returns the attempts in the format of `webhooks.keep_deliveries`.

@@ -48,7 +48,9 @@ struct DeliveryRoom: Sendable {
     var rest: Int { max(0, total - inFlight) }
 
     /// Returns the number of lanes that may be claimed for each hook that has room.
-    func limits(for hooks: [(id: WebhookID, app: AppID, host: String)], at now: ContinuousClock.Instant) -> [(id: WebhookID, lanes: Int)] {
+    func limits(
+        for hooks: [(id: WebhookID, app: AppID, host: String)], at now: ContinuousClock.Instant
+    ) -> [(id: WebhookID, lanes: Int)] {
         var degradedCapacity = max(total / 2, 1) - ofHooks.reduce(0) { isDegraded($1.key) ? $0 + $1.value : $0 }
         var restOfApps: [AppID: Int] = [:]
         return hooks.compactMap { hook in

@@ -29,7 +29,8 @@ struct EventFacts {
         let facts = try EventFacts(recorded)
         return WebhookEvent(
             id: recorded.id, kind: kind, createdAt: recorded.createdAt,
-            actor: facts.facts["actor"]?.stringValue.map { facts.identity(UserID(trusted: $0)) }, content: try facts.content(of: kind))
+            actor: facts.facts["actor"]?.stringValue.map { facts.identity(UserID(trusted: $0)) },
+            content: try facts.content(of: kind))
     }
 
     private func content(of kind: WebhookEventKind) throws -> WebhookEvent.Content {
@@ -38,12 +39,14 @@ struct EventFacts {
         case .partCreated, .partUpdated, .partDeleted: .part(try uuid(facts["part"], "part"), of: try message())
         case .receiptCreated:
             .receipts(
-                try integer(facts["status"], "status") == 2 ? .read : .delivered, from: Position(try integer(facts["from"], "from")),
+                try integer(facts["status"], "status") == 2 ? .read : .delivered,
+                from: Position(try integer(facts["from"], "from")),
                 to: Position(try integer(facts["to"], "to")), in: ConversationID(rawValue: subject))
         case .conversationCreated, .conversationUpdated, .conversationDeleted, .participantsUpdated:
             .conversation(try conversation(), effects: kind == .conversationUpdated ? try effects() : nil)
         case .participationCreated, .participationDeleted:
-            .participation(try texts(facts["users"], "users").map { identity(UserID(trusted: $0)) }, in: try conversation())
+            .participation(
+                try texts(facts["users"], "users").map { identity(UserID(trusted: $0)) }, in: try conversation())
         case .push: .push(try push())
         }
     }
@@ -54,18 +57,26 @@ struct EventFacts {
         let users = message["recipients"]?.arrayValue?.compactMap(\.stringValue) ?? []
         let statuses = message["statuses"]?.arrayValue?.compactMap(\.integerValue) ?? []
         let stored = try parts.map {
-            try ProtoMessageParts(serializedBytes: $0).parts.map { part throws(ContractViolation) in try MessagePart(part) }
+            try ProtoMessageParts(serializedBytes: $0).parts
+                .map { part throws(ContractViolation) in try MessagePart(part) }
         }
         return StrataModel.Message(
-            id: MessageID(rawValue: try uuid(message["message_id"], "message_id")), conversationID: ConversationID(rawValue: subject),
-            position: Position(try integer(message["position"], "position")), ordinal: try integer(message["ordinal"], "ordinal"),
-            sender: sender.isEmpty ? .name(message["sender_name"]?.stringValue ?? "") : .user(identity(UserID(trusted: sender))),
+            id: MessageID(rawValue: try uuid(message["message_id"], "message_id")),
+            conversationID: ConversationID(rawValue: subject),
+            position: Position(try integer(message["position"], "position")),
+            ordinal: try integer(message["ordinal"], "ordinal"),
+            sender: sender.isEmpty
+                ? .name(message["sender_name"]?.stringValue ?? "") : .user(identity(UserID(trusted: sender))),
             sentAt: Timestamp(microseconds: try integer(message["sent_at"], "sent_at")), parts: stored ?? [],
             // The lower two bits are the status. The higher bits control what other participants are shown.
             recipients: zip(users, statuses)
-                .map { StrataModel.Message.Recipient(userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1 & 3)) ?? .sent) },
+                .map {
+                    StrataModel.Message.Recipient(
+                        userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1 & 3)) ?? .sent)
+                },
             notification: nil, updatedAt: message["updated_at"]?.integerValue.map { Timestamp(microseconds: $0) },
-            receiptPolicy: ReceiptPolicy(rawValue: Int32(truncatingIfNeeded: message["receipt_policy"]?.integerValue ?? 0)))
+            receiptPolicy: ReceiptPolicy(
+                rawValue: Int32(truncatingIfNeeded: message["receipt_policy"]?.integerValue ?? 0)))
     }
 
     private func conversation() throws -> Conversation {
@@ -73,11 +84,14 @@ struct EventFacts {
         // The metadata is missing if the tree is too large.
         let leaves = try conversation["metadata"]?.arrayValue?
             .map { pair in
-                guard let path = pair[0]?.stringValue, let value = pair[1]?.stringValue else { throw Malformed(member: "metadata") }
+                guard let path = pair[0]?.stringValue, let value = pair[1]?.stringValue else {
+                    throw Malformed(member: "metadata")
+                }
                 return MetadataLeaf(path: MetadataPath(trusted: path), value: value)
             }
         return Conversation(
-            id: ConversationID(rawValue: subject), createdAt: Timestamp(microseconds: try integer(conversation["created_at"], "created_at")),
+            id: ConversationID(rawValue: subject),
+            createdAt: Timestamp(microseconds: try integer(conversation["created_at"], "created_at")),
             isDistinct: conversation["is_distinct"]?.boolValue ?? false,
             participants: try texts(conversation["participants"], "participants").map { identity(UserID(trusted: $0)) },
             metadata: leaves.map { MetadataTree(leaves: $0) }, position: Position(0), epoch: "")
@@ -94,17 +108,22 @@ struct EventFacts {
     private func push() throws -> WebhookEvent.Push {
         guard let user = facts["user"]?.stringValue else { throw Malformed(member: "user") }
         return WebhookEvent.Push(
-            id: try uuid(facts["push"], "push"), user: UserID(trusted: user), badge: facts["badge"]?.integerValue.map { Int($0) },
+            id: try uuid(facts["push"], "push"), user: UserID(trusted: user),
+            badge: facts["badge"]?.integerValue.map { Int($0) },
             notification: text(facts["notification"] ?? .null), tokens: text(facts["tokens"] ?? .array([])),
-            conversation: try facts["conversation_id"]?.stringValue.map { ConversationID(rawValue: try uuid(.string($0), "conversation_id")) },
-            message: try facts["message_id"]?.stringValue.map { MessageID(rawValue: try uuid(.string($0), "message_id")) })
+            conversation: try facts["conversation_id"]?.stringValue
+                .map { ConversationID(rawValue: try uuid(.string($0), "conversation_id")) },
+            message: try facts["message_id"]?.stringValue
+                .map { MessageID(rawValue: try uuid(.string($0), "message_id")) })
     }
 
     // MARK: Values
 
     private func identity(_ user: UserID) -> BasicIdentity {
         let known = facts["identities"]?[user.rawValue]
-        return BasicIdentity(userID: user, displayName: known?["display_name"]?.stringValue, avatarURL: known?["avatar_url"]?.stringValue)
+        return BasicIdentity(
+            userID: user, displayName: known?["display_name"]?.stringValue, avatarURL: known?["avatar_url"]?.stringValue
+        )
     }
 
     private func uuid(_ value: JSONValue?, _ member: String) throws -> UUID {

@@ -38,7 +38,9 @@ final class LaneFinisher: Sendable {
     /// - Parameters:
     ///   - until: the end of the lease.
     ///   - onRecorded: called each time after results have been recorded.
-    func add(_ result: LaneResult, of claim: UUID, until: ContinuousClock.Instant, onRecorded: @escaping @Sendable () -> Void) {
+    func add(
+        _ result: LaneResult, of claim: UUID, until: ContinuousClock.Instant, onRecorded: @escaping @Sendable () -> Void
+    ) {
         let isFirst = state.withLock { state in
             state.waiting.append(Waiting(result: result, claim: claim, until: until))
             defer { state.isWorking = true }
@@ -65,7 +67,9 @@ final class LaneFinisher: Sendable {
             let (late, rest) = (again.filter { $0.until < .now }, again.filter { $0.until >= .now })
             if !late.isEmpty {
                 lost.increment(by: late.count)
-                logger.warning("what came of deliveries could not be noted; they are repeated", metadata: ["lanes.count": "\(late.count)"])
+                logger.warning(
+                    "what came of deliveries could not be noted; they are repeated",
+                    metadata: ["lanes.count": "\(late.count)"])
             }
             state.withLock { $0.waiting += rest }
             try? await Task.sleep(for: .milliseconds(10))

@@ -32,8 +32,10 @@ public struct RetrySchedule: Hashable, Sendable {
                 return try one.duration("STRATA_WEBHOOKS_RETRY_AFTER", in: .milliseconds(10) ... .seconds(86_400))
             }
         }
-        period = try settings.duration("STRATA_WEBHOOKS_RETRY_EVERY", default: period, in: .milliseconds(10) ... .seconds(86_400))
-        patience = try settings.duration("STRATA_WEBHOOKS_RETRY_FOR", default: patience, in: .zero ... .seconds(30 * 86_400))
+        period = try settings.duration(
+            "STRATA_WEBHOOKS_RETRY_EVERY", default: period, in: .milliseconds(10) ... .seconds(86_400))
+        patience = try settings.duration(
+            "STRATA_WEBHOOKS_RETRY_FOR", default: patience, in: .zero ... .seconds(30 * 86_400))
     }
 
     /// Returns the pause after the nth consecutive failure, counted from 1; nil if there are no further retries.

@@ -71,7 +71,8 @@ final class HTTPSender: Sendable {
     private let state = Mutex(State())
 
     init(
-        policy: AddressPolicy, timeout: Duration, connectionsPerHost: Int, trustedRoots: [NIOSSLCertificate], group: any EventLoopGroup,
+        policy: AddressPolicy, timeout: Duration, connectionsPerHost: Int, trustedRoots: [NIOSSLCertificate],
+        group: any EventLoopGroup,
         names: NameLookup = NameLookup()
     ) {
         self.policy = policy
@@ -90,7 +91,8 @@ final class HTTPSender: Sendable {
     ///   - limit: a time limit that applies if it is shorter than the receiver's.
     /// - Throws: ``Problem`` if no answer arrives in time, or if the receiver may not be called.
     func send(
-        _ method: HTTPMethod, _ url: String, to target: TargetURL, of app: AppID, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0,
+        _ method: HTTPMethod, _ url: String, to target: TargetURL, of app: AppID, headers: HTTPHeaders,
+        body: ByteBuffer?, bodyBytes: Int = 0,
         limit: Duration? = nil
     ) async throws(Problem) -> Answer {
         let timeout = min(self.timeout, limit ?? self.timeout)
@@ -105,7 +107,9 @@ final class HTTPSender: Sendable {
         // The deadline is later than all waits below. It only ends a request that no caller waits for.
         let deadline = NIODeadline.now() + (timeout + Self.restPatience * 2).timeAmount
         let head = await within(max(end - .now, .zero)) { [request] () -> Result<HTTPClientResponse, any Error> in
-            do { return .success(try await client.execute(request, deadline: deadline)) } catch { return .failure(error) }
+            do { return .success(try await client.execute(request, deadline: deadline)) } catch {
+                return .failure(error)
+            }
         }
         switch head {
         case .success(let response)?:
@@ -147,7 +151,9 @@ final class HTTPSender: Sendable {
         for target: TargetURL, of app: AppID, until end: ContinuousClock.Instant, within timeout: Duration
     ) async throws(Problem) -> HTTPClient {
         let known = state.withLock { state -> Target? in
-            guard var known = state.targets[target.authority], .now < known.resolvedAt + Self.longestUse else { return nil }
+            guard var known = state.targets[target.authority], .now < known.resolvedAt + Self.longestUse else {
+                return nil
+            }
             known.usedAt = .now
             known.inUse += 1
             state.targets[target.authority] = known
@@ -158,13 +164,16 @@ final class HTTPSender: Sendable {
             if .now >= known.resolvedAt + Self.freshness { Task { await self.resolveAgain(target, of: app) } }
             return known.client
         }
-        let answer = await within(max(end - .now, .zero)) { [names] in await names.addresses(of: target.host, for: app) }
+        let answer = await within(max(end - .now, .zero)) { [names] in await names.addresses(of: target.host, for: app)
+        }
         let addresses: [IPAddress]
         switch answer {
         case .found(let found)?: addresses = found
         case .unknown?: throw .failed("the target's name could not be resolved")
         case .notAsked?: throw .interrupted
-        case nil: throw Task.isCancelled ? Problem.interrupted : Problem.failed("the target's name was not resolved within \(timeout.inWords)")
+        case nil:
+            throw Task.isCancelled
+                ? Problem.interrupted : Problem.failed("the target's name was not resolved within \(timeout.inWords)")
         }
         guard let client = use(addresses, for: target, isTaken: true) else {
             if state.withLock({ $0.isShutDown }) { throw .interrupted }
@@ -213,11 +222,14 @@ final class HTTPSender: Sendable {
     private func avoidAddress(of client: HTTPClient, for target: TargetURL) {
         var idle: [HTTPClient] = []
         state.withLock { state in
-            guard let known = state.targets[target.authority], known.client === client, known.addresses.count > 1 else { return }
+            guard let known = state.targets[target.authority], known.client === client, known.addresses.count > 1 else {
+                return
+            }
             let addresses = Array(known.addresses.dropFirst()) + known.addresses.prefix(1)
             retire(known, in: &state, idle: &idle)
             state.targets[target.authority] = Target(
-                client: makeClient(for: target, at: addresses[0]), addresses: addresses, resolvedAt: known.resolvedAt, usedAt: .now)
+                client: makeClient(for: target, at: addresses[0]), addresses: addresses, resolvedAt: known.resolvedAt,
+                usedAt: .now)
         }
         for client in idle { Task { try? await client.shutdown() } }
     }
@@ -237,7 +249,11 @@ final class HTTPSender: Sendable {
     }
 
     private func retire(_ target: Target, in state: inout State, idle: inout [HTTPClient]) {
-        if target.inUse == 0 { idle.append(target.client) } else { state.retired[ObjectIdentifier(target.client)] = target.inUse }
+        if target.inUse == 0 {
+            idle.append(target.client)
+        } else {
+            state.retired[ObjectIdentifier(target.client)] = target.inUse
+        }
     }
 
     private func makeRoom(in state: inout State, idle: inout [HTTPClient]) {
@@ -276,7 +292,8 @@ final class HTTPSender: Sendable {
         switch error {
         case let error as HTTPClientError:
             switch error {
-            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: .failed("no answer came in time")
+            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout:
+                .failed("no answer came in time")
             case .remoteConnectionClosed: .failed("the receiver closed the connection before it answered")
             case .cancelled, .alreadyShutdown: .interrupted
             case .tlsHandshakeTimeout: .failed("the TLS handshake did not end in time")

@@ -60,7 +60,9 @@ final class NameLookup: Sendable {
                 let underWay = state.underWay[app] ?? 0
                 guard underWay < Self.mostOfApp else { return nil }
                 if state.names.count >= Self.mostNames {
-                    state.names = state.names.filter { if case .unknown(let until) = $0.value { .now < until } else { true } }
+                    state.names = state.names.filter {
+                        if case .unknown(let until) = $0.value { .now < until } else { true }
+                    }
                 }
                 let lookup = Task { await self.lookUp(host, for: app) }
                 state.names[host] = .underWay(lookup)

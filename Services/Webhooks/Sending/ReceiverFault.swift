@@ -10,7 +10,8 @@ enum ReceiverFault: Hashable, Sendable, CustomStringConvertible {
     /// The reason alone, as shown in the list of deliveries.
     var description: String {
         switch self {
-        case .status(let status, let reason): "unexpected response status: \(status)\(reason.isEmpty ? "" : " \(reason)")"
+        case .status(let status, let reason):
+            "unexpected response status: \(status)\(reason.isEmpty ? "" : " \(reason)")"
         case .clause(let clause): clause
         }
     }

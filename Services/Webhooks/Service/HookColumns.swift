@@ -33,18 +33,26 @@ struct HookColumns: ColumnSet {
     }
 
     static func selected(of row: String = "h") -> String {
-        ["id", "app_id", "created_at", "version", "target_url", "secret", "events", "config", "status", "status_reason", "verified_at"]
-            .map { "(\(row)).\($0)" }.joined(separator: ", ")
+        [
+            "id", "app_id", "created_at", "version", "target_url", "secret", "events", "config", "status",
+            "status_reason", "verified_at",
+        ]
+        .map { "(\(row)).\($0)" }.joined(separator: ", ")
     }
 
     func hook(_ row: Row) throws -> Hook {
-        guard let version = WebhookVersion(rawValue: try row[version]), let status = Webhook.Status(rawValue: try row[status]) else {
+        guard let version = WebhookVersion(rawValue: try row[version]),
+            let status = Webhook.Status(rawValue: try row[status])
+        else {
             throw MalformedAnswer()
         }
         return Hook(
             webhook: Webhook(
-                id: WebhookID(rawValue: try row[id]), app: AppID(rawValue: try row[app]), version: version, targetURL: try row[targetURL],
-                events: try row[events], config: try JSONDecoder().decode([String: String].self, from: Data(try row[config].utf8)), status: status,
+                id: WebhookID(rawValue: try row[id]), app: AppID(rawValue: try row[app]), version: version,
+                targetURL: try row[targetURL],
+                events: try row[events],
+                config: try JSONDecoder().decode([String: String].self, from: Data(try row[config].utf8)),
+                status: status,
                 statusReason: try row[optional: statusReason],
                 createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds)),
             sealedSecret: try row[sealedSecret],
@@ -130,8 +138,10 @@ struct LaneEventColumns: ColumnSet {
 
     func recorded(_ row: Row) throws(PostgresError) -> RecordedEvent {
         RecordedEvent(
-            row: try row[self.row], app: AppID(rawValue: try row[app]), position: try row[position], number: try row[number], kind: try row[kind],
-            id: try row[event], createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds), subject: try row[subject],
+            row: try row[self.row], app: AppID(rawValue: try row[app]), position: try row[position],
+            number: try row[number], kind: try row[kind],
+            id: try row[event], createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds),
+            subject: try row[subject],
             facts: try row[facts], parts: try row[optional: parts], lane: try row[lane])
     }
 }
@@ -211,7 +221,8 @@ struct DeliveryColumns: ColumnSet {
             // The kind may be unknown, because a newer version recorded it.
             event: try row[event], type: WebhookEventKind(rawValue: kind)?.name(in: version) ?? kind,
             createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds),
-            attemptedAt: StrataModel.Timestamp(microseconds: try row[attemptedAt].microseconds), attempt: Int(try row[attempt]),
+            attemptedAt: StrataModel.Timestamp(microseconds: try row[attemptedAt].microseconds),
+            attempt: Int(try row[attempt]),
             isDelivered: try row[isDelivered], responseStatus: try row[optional: responseStatus].map { Int($0) },
             latency: .milliseconds(try row[latency]), error: try row[optional: error])
     }

@@ -19,7 +19,8 @@ package struct HookSecrets: Sendable {
     package init(serviceSecret: String) {
         key = HKDF<SHA256>
             .deriveKey(
-                inputKeyMaterial: SymmetricKey(data: Data(serviceSecret.utf8)), info: Data("strata webhook secret v1".utf8), outputByteCount: 32)
+                inputKeyMaterial: SymmetricKey(data: Data(serviceSecret.utf8)),
+                info: Data("strata webhook secret v1".utf8), outputByteCount: 32)
     }
 
     package func seal(_ secret: String, of id: WebhookID, in app: AppID) throws -> [UInt8] {

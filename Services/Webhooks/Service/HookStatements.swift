@@ -27,8 +27,10 @@ struct CreateHook: PostgresQuery {
 
     var parameters: [Value] {
         [
-            .uuid(webhook.app.rawValue), .uuid(webhook.id.rawValue), .text(webhook.version.rawValue), .text(webhook.targetURL),
-            .bytes(sealedSecret), .textArray(webhook.events), .textArray(kinds.map(\.rawValue)), .jsonb(config), .int8(Int64(limit)), .int8(lease),
+            .uuid(webhook.app.rawValue), .uuid(webhook.id.rawValue), .text(webhook.version.rawValue),
+            .text(webhook.targetURL),
+            .bytes(sealedSecret), .textArray(webhook.events), .textArray(kinds.map(\.rawValue)), .jsonb(config),
+            .int8(Int64(limit)), .int8(lease),
             Value(token),
         ]
     }
@@ -55,7 +57,8 @@ struct ReadActiveHooks: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.read_active", sql: "SELECT \(HookColumns.selected()) FROM webhooks.hook h WHERE h.status = 'active'", isIdempotent: true)
+        "webhooks.read_active", sql: "SELECT \(HookColumns.selected()) FROM webhooks.hook h WHERE h.status = 'active'",
+        isIdempotent: true)
 
     var parameters: [Value] { [] }
 }
@@ -69,7 +72,8 @@ struct BeginActivation: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.begin_activation", sql: "SELECT \(HookColumns.selected()) FROM webhooks.begin_activation($1, $2, $3::int8) h", isIdempotent: true)
+        "webhooks.begin_activation",
+        sql: "SELECT \(HookColumns.selected()) FROM webhooks.begin_activation($1, $2, $3::int8) h", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(lease)] }
 }
@@ -82,7 +86,8 @@ struct ClaimVerifications: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.claim_verifications", sql: "SELECT \(HookColumns.selected()) FROM webhooks.claim_verifications($1::int8, $2::int8) h")
+        "webhooks.claim_verifications",
+        sql: "SELECT \(HookColumns.selected()) FROM webhooks.claim_verifications($1::int8, $2::int8) h")
 
     var parameters: [Value] { [.int8(limit), .int8(lease)] }
 }
@@ -96,7 +101,8 @@ struct EndVerification: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.end_verification", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_verification($1, $2::text, $3::int8) h",
+        "webhooks.end_verification",
+        sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_verification($1, $2::text, $3::int8) h",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(id.rawValue), Value(reason), .int8(delay)] }
@@ -108,7 +114,8 @@ struct SettleHooks: PostgresQuery {
 
     typealias Columns = NoColumns
 
-    static let statement = Statement("webhooks.settle", sql: "SELECT s FROM webhooks.settle($1::int8) s", isIdempotent: true)
+    static let statement = Statement(
+        "webhooks.settle", sql: "SELECT s FROM webhooks.settle($1::int8) s", isIdempotent: true)
 
     var parameters: [Value] { [.int8(delay)] }
 }
@@ -119,7 +126,8 @@ struct ResetLanes: PostgresQuery {
 
     typealias Columns = CountColumns
 
-    static let statement = Statement("webhooks.reset_lanes", sql: "SELECT r AS count FROM webhooks.reset_lanes($1::int8) r", isIdempotent: true)
+    static let statement = Statement(
+        "webhooks.reset_lanes", sql: "SELECT r AS count FROM webhooks.reset_lanes($1::int8) r", isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
 }
@@ -132,7 +140,8 @@ struct DeactivateHook: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.deactivate", sql: "SELECT \(HookColumns.selected()) FROM webhooks.deactivate($1, $2, $3) h", isIdempotent: true)
+        "webhooks.deactivate", sql: "SELECT \(HookColumns.selected()) FROM webhooks.deactivate($1, $2, $3) h",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .text(reason)] }
 }
@@ -147,7 +156,8 @@ struct GiveUpHook: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.give_up", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_up($1, $2, $3) h", isIdempotent: true)
+        "webhooks.give_up", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_up($1, $2, $3) h",
+        isIdempotent: true)
 
     var parameters: [Value] {
         [.uuid(id.rawValue), .text(reason), .timestamp(PostgresTimestamp(microseconds: verifiedAt.microseconds))]
@@ -162,7 +172,8 @@ struct DeleteHook: PostgresQuery {
     typealias Columns = OutcomeColumns
 
     static let statement = Statement(
-        "webhooks.delete", sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING 'ok'::text AS outcome")
+        "webhooks.delete",
+        sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING 'ok'::text AS outcome")
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue)] }
 }
@@ -217,9 +228,12 @@ struct CompleteEvent: PostgresQuery {
     typealias Columns = ContentColumns
 
     static let statement = Statement(
-        "webhooks.complete", sql: "SELECT c.facts, c.parts FROM webhooks.complete($1, $2, $3, $4::jsonb, $5::int8) c", isIdempotent: true)
+        "webhooks.complete", sql: "SELECT c.facts, c.parts FROM webhooks.complete($1, $2, $3, $4::jsonb, $5::int8) c",
+        isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(event.app.rawValue), .uuid(event.subject), .text(event.kind), .jsonb(event.facts), .int8(bytes)] }
+    var parameters: [Value] {
+        [.uuid(event.app.rawValue), .uuid(event.subject), .text(event.kind), .jsonb(event.facts), .int8(bytes)]
+    }
 }
 
 /// Removes those of the events that no outbox and no attempt refers to.
@@ -229,7 +243,8 @@ struct CollectEvents: PostgresQuery {
 
     typealias Columns = CountColumns
 
-    static let statement = Statement("webhooks.collect", sql: "SELECT c AS count FROM webhooks.collect($1::int8[]) c", isIdempotent: true)
+    static let statement = Statement(
+        "webhooks.collect", sql: "SELECT c AS count FROM webhooks.collect($1::int8[]) c", isIdempotent: true)
 
     var parameters: [Value] { [.int8Array(events)] }
 }
@@ -242,11 +257,14 @@ struct FinishLanes: PostgresQuery {
 
     static let statement = Statement(
         "webhooks.finish",
-        sql: "SELECT f.n FROM webhooks.finish($1, $2::uuid[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) f", isIdempotent: true)
+        sql:
+            "SELECT f.n FROM webhooks.finish($1, $2::uuid[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) f",
+        isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(claim), .uuidArray(results.map(\.hook.rawValue)), .uuidArray(results.map(\.lane)), .int8Array(results.map(\.position)),
+            .uuid(claim), .uuidArray(results.map(\.hook.rawValue)), .uuidArray(results.map(\.lane)),
+            .int8Array(results.map(\.position)),
             .int8Array(results.map(\.number)), .int8Array(results.map { Int64($0.failures) }),
             .int8Array(results.map { $0.pause.map { Int64($0 / Duration.milliseconds(1)) } ?? -1 }),
         ]
@@ -259,7 +277,8 @@ struct KeepDeliveries: PostgresQuery {
 
     typealias Columns = NoColumns
 
-    static let statement = Statement("webhooks.keep_deliveries", sql: "SELECT k FROM webhooks.keep_deliveries($1::jsonb, $2::int8) k")
+    static let statement = Statement(
+        "webhooks.keep_deliveries", sql: "SELECT k FROM webhooks.keep_deliveries($1::jsonb, $2::int8) k")
 
     var parameters: [Value] { [.jsonb(attempts), .int8(keep)] }
 }
@@ -291,7 +310,8 @@ struct RedeliverEvent: PostgresQuery {
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement("webhooks.redeliver", sql: "SELECT r AS outcome FROM webhooks.redeliver($1, $2, $3, $4::int8) r")
+    static let statement = Statement(
+        "webhooks.redeliver", sql: "SELECT r AS outcome FROM webhooks.redeliver($1, $2, $3, $4::int8) r")
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event), .int8(limit)] }
 }
@@ -307,7 +327,8 @@ struct SweepHooks: PostgresQuery {
     typealias Columns = SweepColumns
 
     static let statement = Statement(
-        "webhooks.sweep", sql: "SELECT s.removed, s.next_after FROM webhooks.sweep($1::int8, $2::int8, $3::uuid) s", isIdempotent: true)
+        "webhooks.sweep", sql: "SELECT s.removed, s.next_after FROM webhooks.sweep($1::int8, $2::int8, $3::uuid) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
 }
@@ -322,7 +343,8 @@ struct SweepEvents: PostgresQuery {
     typealias Columns = LastEventColumns
 
     static let statement = Statement(
-        "webhooks.sweep_events", sql: "SELECT s AS last FROM webhooks.sweep_events($1::int8, $2::int8) s", isIdempotent: true)
+        "webhooks.sweep_events", sql: "SELECT s AS last FROM webhooks.sweep_events($1::int8, $2::int8) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit), Value(after)] }
 }
@@ -332,7 +354,9 @@ struct ReadWaiting: PostgresQuery {
     typealias Columns = WaitingColumns
 
     static let statement = Statement(
-        "webhooks.waiting", sql: "SELECT w.hook_id, w.app_id, w.is_inactive, w.inactive_since, w.bytes FROM webhooks.waiting() w", isIdempotent: true)
+        "webhooks.waiting",
+        sql: "SELECT w.hook_id, w.app_id, w.is_inactive, w.inactive_since, w.bytes FROM webhooks.waiting() w",
+        isIdempotent: true)
 
     var parameters: [Value] { [] }
 }
@@ -345,7 +369,8 @@ struct EndRecording: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.end_recording", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_recording($1, $2) h", isIdempotent: true)
+        "webhooks.end_recording", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_recording($1, $2) h",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(id.rawValue), .text(reason)] }
 }
@@ -367,7 +392,8 @@ struct EndSuspended: PostgresQuery {
     typealias Columns = HookColumns
 
     static let statement = Statement(
-        "webhooks.end_suspended", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_suspended() h", isIdempotent: true)
+        "webhooks.end_suspended", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_suspended() h",
+        isIdempotent: true)
 
     var parameters: [Value] { [] }
 }
@@ -375,7 +401,8 @@ struct EndSuspended: PostgresQuery {
 struct ReadBacklog: PostgresQuery {
     typealias Columns = BacklogColumns
 
-    static let statement = Statement("webhooks.backlog", sql: "SELECT lanes, failing, oldest_seconds FROM webhooks.backlog()", isIdempotent: true)
+    static let statement = Statement(
+        "webhooks.backlog", sql: "SELECT lanes, failing, oldest_seconds FROM webhooks.backlog()", isIdempotent: true)
 
     var parameters: [Value] { [] }
 }

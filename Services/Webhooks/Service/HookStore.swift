@@ -77,7 +77,9 @@ struct HookStore: Sendable {
         }
     }
 
-    func outcome<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> String?
+    func outcome<Query: PostgresQuery>(
+        _ query: Query, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> String?
     where Query.Columns == OutcomeColumns {
         do {
             let rows = try await pool.query(query, deadline: deadline)
@@ -88,9 +90,12 @@ struct HookStore: Sendable {
         }
     }
 
-    func deliveries(of id: WebhookID, in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> [WebhookDelivery] {
+    func deliveries(
+        of id: WebhookID, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> [WebhookDelivery] {
         do {
-            let rows = try await pool.query(ReadDeliveries(app: app, id: id, limit: Self.keptDeliveries), deadline: deadline)
+            let rows = try await pool.query(
+                ReadDeliveries(app: app, id: id, limit: Self.keptDeliveries), deadline: deadline)
             let columns = try rows.columns(of: ReadDeliveries.self)
             return try rows.map { try columns.delivery($0) }
         } catch {
@@ -105,7 +110,8 @@ struct HookStore: Sendable {
         return try claimed.map { row in
             ClaimedLane(
                 hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
-                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]), lost: Int(try row[columns.lost]),
+                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]),
+                lost: Int(try row[columns.lost]),
                 bytes: Int(try row[columns.bytes]))
         }
     }
@@ -123,9 +129,11 @@ struct HookStore: Sendable {
             ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: events, bytes: bytes),
             user: UInt64(hashing: app.rawValue), deadline: deadline)
         let eventColumns = try read.columns(of: ReadLanes.self)
-        let places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
+        let places = Dictionary(
+            uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
         for row in read {
-            guard let place = places[LanePlace(hook: try row[eventColumns.hook], lane: try row[eventColumns.lane])] else { throw MalformedAnswer() }
+            guard let place = places[LanePlace(hook: try row[eventColumns.hook], lane: try row[eventColumns.lane])]
+            else { throw MalformedAnswer() }
             lanes[place].events.append(try eventColumns.recorded(row))
         }
         return lanes
@@ -133,7 +141,9 @@ struct HookStore: Sendable {
 
     /// Reads the current state of the objects that an event concerns.
     /// - Parameter bytes: the maximum size of metadata, in bytes. A larger tree is left out.
-    func complete(_ event: RecordedEvent, of app: AppID, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> RecordedEvent {
+    func complete(
+        _ event: RecordedEvent, of app: AppID, bytes: Int64, deadline: ContinuousClock.Instant
+    ) async throws -> RecordedEvent {
         let rows = try await pool.query(
             CompleteEvent(event: event, bytes: bytes), user: UInt64(hashing: app.rawValue), deadline: deadline)
         let columns = try rows.columns(of: CompleteEvent.self)
@@ -151,14 +161,16 @@ struct HookStore: Sendable {
         return try rows.map { row in
             HookBacklog(
                 hook: WebhookID(rawValue: try row[columns.hook]), app: AppID(rawValue: try row[columns.app]),
-                isInactive: try row[columns.isInactive], inactiveSince: try row[optional: columns.inactiveSince]?.microseconds,
+                isInactive: try row[columns.isInactive],
+                inactiveSince: try row[optional: columns.inactiveSince]?.microseconds,
                 bytes: Int(try row[columns.bytes]))
         }
     }
 
     /// Ends the work on lanes of one claim.
     /// - Returns: the results of lanes that another transaction had locked.
-    func finish(_ results: [LaneResult], of claim: UUID, deadline: ContinuousClock.Instant) async throws -> [LaneResult] {
+    func finish(_ results: [LaneResult], of claim: UUID, deadline: ContinuousClock.Instant) async throws -> [LaneResult]
+    {
         let rows = try await pool.query(FinishLanes(claim: claim, results: results), deadline: deadline)
         let columns = try rows.columns(of: FinishLanes.self)
         return try rows.map { row in results[try Int(row[columns.place]) - 1] }
@@ -170,7 +182,8 @@ struct HookStore: Sendable {
     func sweep(keep: Duration, portion: Int64 = 1000, deadline: ContinuousClock.Instant) async throws -> Int64 {
         var (total, after): (Int64, UUID?) = (0, nil)
         repeat {
-            let rows = try await pool.query(SweepHooks(keep: keep.components.seconds, limit: portion, after: after), deadline: deadline)
+            let rows = try await pool.query(
+                SweepHooks(keep: keep.components.seconds, limit: portion, after: after), deadline: deadline)
             let columns = try rows.columns(of: SweepHooks.self)
             guard let row = rows.first else { throw MalformedAnswer() }
             total += try row[columns.removed]
@@ -243,7 +256,8 @@ struct RecordedEvent: Sendable {
     /// True if the objects that the event concerns are read at delivery.
     var isReference: Bool {
         switch WebhookEventKind(rawValue: kind) {
-        case .conversationCreated, .conversationUpdated, .participantsUpdated, .participationCreated, .participationDeleted, .messageUpdated,
+        case .conversationCreated, .conversationUpdated, .participantsUpdated, .participationCreated,
+            .participationDeleted, .messageUpdated,
             .messageDelivered, .messageRead, .partCreated, .partUpdated, .partDeleted:
             true
         case .messageCreated, .messageDeleted, .conversationDeleted, .receiptCreated, .push, nil: false

@@ -35,15 +35,18 @@ public final class WebhooksService: StrataService {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let store = HookStore(
             pool: try settings.postgres.pool(
-                Self.name, mode: .exclusive, connections: settings.connections, statementTimeout: .seconds(30), logger: logger), logger: logger)
+                Self.name, mode: .exclusive, connections: settings.connections, statementTimeout: .seconds(30),
+                logger: logger), logger: logger)
         let sender = HTTPSender(
-            policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: settings.perHost,
+            policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout,
+            connectionsPerHost: settings.perHost,
             trustedRoots: settings.trustedRoots, group: loops)
         let log = DeliveryLog(store: store, logger: logger)
         let secrets = HookSecrets(serviceSecret: settings.rpc.clusterSecret)
         let verifier = Verifier(store: store, sender: sender, settings: settings, logger: logger)
         (self.store, self.log, self.verifier) = (store, log, verifier)
-        engine = DeliveryEngine(store: store, sender: sender, log: log, secrets: secrets, settings: settings, logger: logger)
+        engine = DeliveryEngine(
+            store: store, sender: sender, log: log, secrets: secrets, settings: settings, logger: logger)
         backlog = BacklogWatch(store: store)
         let handler = WebhookHandler(store: store, verifier: verifier, secrets: secrets, settings: settings)
         server = RPCServer([handler], configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
@@ -73,7 +76,8 @@ private struct BacklogWatch: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while (try? await Task.sleep(for: Duration.seconds(10) * Double.random(in: 0.8...1.2))) != nil {
-                guard let rows = try? await store.pool.query(ReadBacklog(), deadline: .now + .seconds(5)), let row = rows.first,
+                guard let rows = try? await store.pool.query(ReadBacklog(), deadline: .now + .seconds(5)),
+                    let row = rows.first,
                     let columns = try? rows.columns(of: ReadBacklog.self)
                 else { continue }
                 if let count = try? row[columns.lanes] { lanes.record(count) }

@@ -72,7 +72,8 @@ public struct WebhooksSettings: ServiceSettings {
         rpc = try settings.rpcServer(name: "webhooks", common).withMethodNames
         publicURL = try settings.string("STRATA_PUBLIC_URL", expected: "a URL such as https://chat.example.org")
         connections = try settings.int("STRATA_WEBHOOKS_CONNECTIONS", default: connections, in: 1...64)
-        timeout = try settings.duration("STRATA_WEBHOOKS_TIMEOUT", default: timeout, in: .milliseconds(100) ... .seconds(60))
+        timeout = try settings.duration(
+            "STRATA_WEBHOOKS_TIMEOUT", default: timeout, in: .milliseconds(100) ... .seconds(60))
         perHook = try settings.int("STRATA_WEBHOOKS_PER_HOOK", default: perHook, in: 1...1000)
         perHost = try settings.int("STRATA_WEBHOOKS_PER_HOST", default: perHost, in: 1...1000)
         inFlight = try settings.int("STRATA_WEBHOOKS_IN_FLIGHT", default: inFlight, in: 1...10_000)
@@ -97,7 +98,8 @@ public struct WebhooksSettings: ServiceSettings {
             do {
                 trustedRoots = try NIOSSLCertificate.fromPEMFile(path)
             } catch {
-                throw SettingsError(key: "STRATA_WEBHOOKS_CA", problem: .invalid, expected: "the path of a PEM file of certificates")
+                throw SettingsError(
+                    key: "STRATA_WEBHOOKS_CA", problem: .invalid, expected: "the path of a PEM file of certificates")
             }
         }
     }

@@ -43,7 +43,8 @@ extension Change {
         self.init(
             appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
             position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt),
-            actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor), origin: proto.hasOrigin ? Origin(proto.origin) : nil,
+            actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor),
+            origin: proto.hasOrigin ? Origin(proto.origin) : nil,
             messageCount: proto.messageCount, counts: counts,
             content: try Content(proto.content), hiddenFrom: proto.hiddenFrom.map { UserID(trusted: $0) })
     }
@@ -57,21 +58,25 @@ extension Change.Content {
         case .participantsChanged(let value):
             self = .participantsChanged(
                 added: value.added.map { BasicIdentity($0) }, removed: value.removed.map { UserID(trusted: $0) },
-                distinctCleared: value.distinctCleared, conversation: value.hasConversation ? try Conversation(value.conversation) : nil)
+                distinctCleared: value.distinctCleared,
+                conversation: value.hasConversation ? try Conversation(value.conversation) : nil)
         case .metadataChanged(let value): self = .metadataChanged(value.effects.map { MetadataEffect($0) })
         case .conversationDeleted: self = .conversationDeleted
         case .messageCreated(let value):
             self = .messageCreated(
-                id: try MessageID(contract: value.id), ordinal: value.ordinal, value.hasMessage ? try StrataModel.Message(value.message) : nil)
+                id: try MessageID(contract: value.id), ordinal: value.ordinal,
+                value.hasMessage ? try StrataModel.Message(value.message) : nil)
         case .messageDeleted(let value):
             var overrides: [UserID: StrataModel.Message?] = [:]
             for override in value.overrides {
-                overrides[UserID(trusted: override.userID)] = .some(override.hasLastMessage ? try StrataModel.Message(override.lastMessage) : nil)
+                overrides[UserID(trusted: override.userID)] = .some(
+                    override.hasLastMessage ? try StrataModel.Message(override.lastMessage) : nil)
             }
             self = .messageDeleted(
                 id: try MessageID(contract: value.id), ordinal: value.ordinal,
                 lastMessage: Change.LastMessage(
-                    changed: value.lastMessageChanged, message: value.hasLastMessage ? try StrataModel.Message(value.lastMessage) : nil,
+                    changed: value.lastMessageChanged,
+                    message: value.hasLastMessage ? try StrataModel.Message(value.lastMessage) : nil,
                     overrides: overrides))
         case .receipts(let value):
             var receipts: [Change.Receipt] = []
@@ -91,7 +96,8 @@ extension Change.Content {
                 audience: value.hasAudience ? value.audience.userIds.map { UserID(trusted: $0) } : nil)
         case .partsChanged(let value):
             self = .partsChanged(
-                id: try MessageID(contract: value.id), ordinal: value.ordinal, try value.edits.map(Change.PartEdit.init(contract:)),
+                id: try MessageID(contract: value.id), ordinal: value.ordinal,
+                try value.edits.map(Change.PartEdit.init(contract:)),
                 value.hasMessage ? try StrataModel.Message(value.message) : nil)
         case nil: throw ContractViolation("Change.content")
         }
@@ -120,7 +126,8 @@ extension ProtoChange.OneOf_Content {
     init(_ content: Change.Content) {
         switch content {
         case .conversationCreated(let conversation):
-            self = .conversationCreated(.with { if let conversation { $0.conversation = ProtoConversation(conversation) } })
+            self = .conversationCreated(
+                .with { if let conversation { $0.conversation = ProtoConversation(conversation) } })
         case .participantsChanged(let added, let removed, let distinctCleared, let conversation):
             self = .participantsChanged(
                 .with {
@@ -233,7 +240,8 @@ extension UserChange {
         case .conversationHidden(let value):
             content = .conversationHidden(
                 try ConversationID(contract: value.conversationID), upTo: Position(value.upTo), wholly: value.wholly)
-        case .conversationShown(let value): content = .conversationShown(value.hasView ? try ConversationView(value.view) : nil)
+        case .conversationShown(let value):
+            content = .conversationShown(value.hasView ? try ConversationView(value.view) : nil)
         case .messageHidden(let value):
             content = .messageHidden(
                 try MessageID(contract: value.messageID), view: value.hasView ? try ConversationView(value.view) : nil)
@@ -243,22 +251,27 @@ extension UserChange {
         case .announced(let value): content = .announced(try Announcement(value))
         case .announcementStatus(let value):
             content = .announcementStatus(
-                try AnnouncementID(contract: value.announcementID), RecipientStatus(rawValue: Int(value.status)) ?? .delivered)
+                try AnnouncementID(contract: value.announcementID),
+                RecipientStatus(rawValue: Int(value.status)) ?? .delivered)
         case .announcementDeleted(let id): content = .announcementDeleted(try AnnouncementID(contract: id))
         case .obsolete: content = .obsolete
-        case .messagesHidden(let value): content = .messagesHidden(upTo: Position(value.upTo), view: try ConversationView(value.view))
+        case .messagesHidden(let value):
+            content = .messagesHidden(upTo: Position(value.upTo), view: try ConversationView(value.view))
         case .messageDeleted(let value):
             content = .messageDeleted(
                 try MessageID(contract: value.messageID), in: try ConversationID(contract: value.conversationID),
                 view: value.hasView ? try ConversationView(value.view) : nil)
         case .conversationDeleted(let id): content = .conversationDeleted(try ConversationID(contract: id))
         case .blocksChanged(let value):
-            content = .blocksChanged(blocked: value.blocked.map { UserID(trusted: $0) }, unblocked: value.unblocked.map { UserID(trusted: $0) })
+            content = .blocksChanged(
+                blocked: value.blocked.map { UserID(trusted: $0) },
+                unblocked: value.unblocked.map { UserID(trusted: $0) })
         case .blockedBy(let value): content = .blockedBy(UserID(trusted: value.userID), isBlocked: value.isBlocked)
         case nil: content = .obsolete
         }
         self.init(
-            appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), position: Position(proto.position),
+            appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID),
+            position: Position(proto.position),
             createdAt: Timestamp(microseconds: proto.createdAt), content: content)
     }
 }

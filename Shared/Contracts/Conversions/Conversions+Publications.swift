@@ -32,8 +32,10 @@ public enum ConversationPublication: Sendable {
             guard actions.indices.contains(Int(proto.action)) else { throw ContractViolation("TypingSignal.action") }
             self = .typing(
                 TypingSignal(
-                    conversationID: try ConversationID(contract: proto.conversationID), user: UserID(trusted: proto.userID),
-                    action: actions[Int(proto.action)]), goodFor: proto.hasGoodForMs ? .milliseconds(Int64(proto.goodForMs)) : nil)
+                    conversationID: try ConversationID(contract: proto.conversationID),
+                    user: UserID(trusted: proto.userID),
+                    action: actions[Int(proto.action)]),
+                goodFor: proto.hasGoodForMs ? .milliseconds(Int64(proto.goodForMs)) : nil)
         case nil: throw ContractViolation("ConversationPublication.content")
         }
     }
@@ -78,10 +80,13 @@ extension UserNotice {
     private init(_ proto: ProtoUserPublication) throws {
         let content: Content
         switch proto.content {
-        case .added(let value): content = .added(try ConversationID(contract: value.conversationID), position: Position(value.position))
+        case .added(let value):
+            content = .added(try ConversationID(contract: value.conversationID), position: Position(value.position))
         case .change(let value): content = .change(try UserChange(value))
-        case .sessionEnded(let value): content = .sessionEnded(tokenDigest: value.hasTokenDigest ? [UInt8](value.tokenDigest) : nil)
-        case .logged(let value): content = .logged(Position(value.position), at: Timestamp(microseconds: value.createdAt))
+        case .sessionEnded(let value):
+            content = .sessionEnded(tokenDigest: value.hasTokenDigest ? [UInt8](value.tokenDigest) : nil)
+        case .logged(let value):
+            content = .logged(Position(value.position), at: Timestamp(microseconds: value.createdAt))
         case nil: throw ContractViolation("UserPublication.content")
         }
         self.init(appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), content: content)
@@ -108,7 +113,8 @@ extension UserNotice {
                         $0.position = position.rawValue
                         $0.createdAt = time.microseconds
                     }
-                case .sessionEnded(let digest): $0.sessionEnded = .with { if let digest { $0.tokenDigest = Data(digest) } }
+                case .sessionEnded(let digest):
+                    $0.sessionEnded = .with { if let digest { $0.tokenDigest = Data(digest) } }
                 }
             })
     }
@@ -138,10 +144,13 @@ public struct PresencePublication: Hashable, Sendable {
     ///
     /// - Throws: ``ContractViolation`` for an unknown status, or for an app id without 16 bytes.
     public init(_ proto: ProtoPresenceChange) throws(ContractViolation) {
-        guard let status = Presence.Status(rawValue: proto.status) else { throw ContractViolation("PresenceChange.status") }
+        guard let status = Presence.Status(rawValue: proto.status) else {
+            throw ContractViolation("PresenceChange.status")
+        }
         self.init(
             appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID),
-            presence: Presence(status: status, lastSeenAt: proto.hasLastSeenAt ? Timestamp(microseconds: proto.lastSeenAt) : nil))
+            presence: Presence(
+                status: status, lastSeenAt: proto.hasLastSeenAt ? Timestamp(microseconds: proto.lastSeenAt) : nil))
     }
     /// The message for this publication.
     public var proto: ProtoPresenceChange {

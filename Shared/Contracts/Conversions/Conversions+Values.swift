@@ -60,8 +60,10 @@ extension Identity {
     public init(_ proto: ProtoIdentity) {
         self.init(
             basic: BasicIdentity(proto.basic), firstName: proto.hasFirstName ? proto.firstName : nil,
-            lastName: proto.hasLastName ? proto.lastName : nil, phoneNumber: proto.hasPhoneNumber ? proto.phoneNumber : nil,
-            emailAddress: proto.hasEmailAddress ? proto.emailAddress : nil, publicKey: proto.hasPublicKey ? proto.publicKey : nil,
+            lastName: proto.hasLastName ? proto.lastName : nil,
+            phoneNumber: proto.hasPhoneNumber ? proto.phoneNumber : nil,
+            emailAddress: proto.hasEmailAddress ? proto.emailAddress : nil,
+            publicKey: proto.hasPublicKey ? proto.publicKey : nil,
             kind: proto.isBot ? .bot : .user, metadata: proto.metadata)
     }
 }
@@ -169,7 +171,9 @@ extension MetadataTree {
 
 extension ProtoTree {
     /// The leaves as values of the model.
-    public var modelLeaves: [MetadataLeaf] { leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.path), value: $0.value) } }
+    public var modelLeaves: [MetadataLeaf] {
+        leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.path), value: $0.value) }
+    }
     /// Creates a tree with the leaves in this order. Without leaves it is an empty tree, not an unset one.
     public init(_ leaves: [MetadataLeaf]) {
         self.init()
@@ -209,9 +213,12 @@ extension Conversation {
     /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoConversation) throws(ContractViolation) {
         self.init(
-            id: try ConversationID(contract: proto.id), createdAt: Timestamp(microseconds: proto.createdAt), isDistinct: proto.isDistinct,
-            participants: proto.participants.map { BasicIdentity($0) }, metadata: proto.hasMetadata ? MetadataTree(proto.metadata) : nil,
-            position: Position(proto.position), epoch: proto.epoch, receiptPolicy: ReceiptPolicy(rawValue: proto.receiptPolicy))
+            id: try ConversationID(contract: proto.id), createdAt: Timestamp(microseconds: proto.createdAt),
+            isDistinct: proto.isDistinct,
+            participants: proto.participants.map { BasicIdentity($0) },
+            metadata: proto.hasMetadata ? MetadataTree(proto.metadata) : nil,
+            position: Position(proto.position), epoch: proto.epoch,
+            receiptPolicy: ReceiptPolicy(rawValue: proto.receiptPolicy))
     }
 }
 
@@ -254,7 +261,8 @@ extension ConversationView {
     public init(_ proto: ProtoConversationView) throws(ContractViolation) {
         self.init(
             conversation: try Conversation(proto.conversation), isParticipant: proto.isParticipant,
-            lastMessage: proto.hasLastMessage ? try StrataModel.Message(proto.lastMessage) : nil, counts: UserCounts(proto.numbers),
+            lastMessage: proto.hasLastMessage ? try StrataModel.Message(proto.lastMessage) : nil,
+            counts: UserCounts(proto.numbers),
             messageCount: proto.messageCount)
     }
 }
@@ -286,7 +294,8 @@ extension Announcement {
         for part in proto.parts { parts.append(try MessagePart(part)) }
         self.init(
             id: try AnnouncementID(contract: proto.id), position: Position(proto.position), sender: sender,
-            sentAt: Timestamp(microseconds: proto.sentAt), parts: parts, status: RecipientStatus(rawValue: Int(proto.status)) ?? .sent,
+            sentAt: Timestamp(microseconds: proto.sentAt), parts: parts,
+            status: RecipientStatus(rawValue: Int(proto.status)) ?? .sent,
             notification: proto.hasNotification ? proto.notification : nil)
     }
 }

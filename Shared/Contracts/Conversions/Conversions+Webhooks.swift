@@ -9,8 +9,10 @@ extension Webhook {
         guard let version = WebhookVersion(rawValue: proto.version) else { throw ContractViolation("Webhook.version") }
         guard let status = Status(rawValue: proto.status) else { throw ContractViolation("Webhook.status") }
         self.init(
-            id: try WebhookID(contract: proto.id), app: try AppID(contract: proto.appID), version: version, targetURL: proto.targetURL,
-            events: proto.events, config: proto.config, status: status, statusReason: proto.hasStatusReason ? proto.statusReason : nil,
+            id: try WebhookID(contract: proto.id), app: try AppID(contract: proto.appID), version: version,
+            targetURL: proto.targetURL,
+            events: proto.events, config: proto.config, status: status,
+            statusReason: proto.hasStatusReason ? proto.statusReason : nil,
             createdAt: Timestamp(microseconds: proto.createdAt))
     }
 }
@@ -38,8 +40,10 @@ extension WebhookDelivery {
         guard let event = UUID(contract: proto.eventID) else { throw ContractViolation("WebhookDelivery.event_id") }
         self.init(
             event: event, type: proto.eventType, createdAt: Timestamp(microseconds: proto.createdAt),
-            attemptedAt: Timestamp(microseconds: proto.attemptedAt), attempt: Int(proto.attempt), isDelivered: proto.isDelivered,
-            responseStatus: proto.responseStatus == 0 ? nil : Int(proto.responseStatus), latency: .milliseconds(Int64(proto.latencyMs)),
+            attemptedAt: Timestamp(microseconds: proto.attemptedAt), attempt: Int(proto.attempt),
+            isDelivered: proto.isDelivered,
+            responseStatus: proto.responseStatus == 0 ? nil : Int(proto.responseStatus),
+            latency: .milliseconds(Int64(proto.latencyMs)),
             error: proto.hasError ? proto.error : nil)
     }
 }

@@ -18,7 +18,9 @@ struct PostgresCluster {
         guard !FileManager.default.fileExists(atPath: data + "/PG_VERSION") else { return }
         let draft = home + "/data.new"
         try? FileManager.default.removeItem(atPath: draft)
-        var words = ["-D", draft, "-U", PrivatePostgres.superuser, "--encoding=UTF8", "--locale=C", "--no-instructions"]
+        var words = [
+            "-D", draft, "-U", PrivatePostgres.superuser, "--encoding=UTF8", "--locale=C", "--no-instructions",
+        ]
         let passwordFile = home + "/password.new"
         defer { unlink(passwordFile) }
         if let password {
@@ -29,12 +31,14 @@ struct PostgresCluster {
         }
         if !isDurable { words.append("--no-sync") }
         let launch = Launch(
-            try Programs.findPostgres("initdb"), arguments: words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+            try Programs.findPostgres("initdb"), arguments: words,
+            environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
             deathSignal: .kill)
         let exit = try await ChildProcess.run(launch, timeout: .seconds(180))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "initdb failed: \(exit.output)") }
         guard rename(draft, data) == 0 else {
-            throw LocalServerError(.unusableDirectory, "\(draft) cannot be renamed: \(String(cString: strerror(errno)))")
+            throw LocalServerError(
+                .unusableDirectory, "\(draft) cannot be renamed: \(String(cString: strerror(errno)))")
         }
     }
 
@@ -60,7 +64,8 @@ struct PostgresCluster {
                 _ = Glibc.kill(file.pid, SIGINT)
             }
             guard waited < .seconds(40) else {
-                throw LocalServerError(.timedOut, "A PostgreSQL (process \(file.pid)) still runs on \(data) and does not end")
+                throw LocalServerError(
+                    .timedOut, "A PostgreSQL (process \(file.pid)) still runs on \(data) and does not end")
             }
             try await Task.sleep(for: .milliseconds(50))
         }
@@ -93,7 +98,9 @@ struct PostgresCluster {
     /// Reads the fourth field of `/proc/<pid>/stat`. Fields are counted from the end of the name, which may contain
     /// anything.
     private static func parent(of pid: Int32) -> Int32? {
-        guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8), let end = text.lastIndex(of: ")") else { return nil }
+        guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
+            let end = text.lastIndex(of: ")")
+        else { return nil }
         let fields = text[text.index(after: end)...].split(separator: " ")
         return fields.count > 1 ? Int32(fields[1]) : nil
     }
@@ -101,7 +108,9 @@ struct PostgresCluster {
     private func writeSecret(_ secret: String, to path: String) throws {
         unlink(path)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path) cannot be written: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            throw LocalServerError(.unusableDirectory, "\(path) cannot be written: \(String(cString: strerror(errno)))")
+        }
         defer { close(descriptor) }
         let bytes = Array(secret.utf8)
         guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {

@@ -16,7 +16,8 @@ struct PostgresPIDFile: Equatable {
     /// Parses the lines that PostgreSQL defines: process id first, port fourth, key and identifier of the segment
     /// seventh, state eighth.
     init?(_ text: String) {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.trimmingCharacters(in: .whitespaces) }
         guard let first = lines.first, let pid = Int32(first), pid > 0 else { return nil }
         self.pid = pid
         self.port = lines.count > 3 ? Int(lines[3]) : nil
@@ -36,7 +37,9 @@ struct PostgresPIDFile: Equatable {
     /// Returns true if the named process is a PostgreSQL on this data directory. After a crash the process id may
     /// belong to any process.
     func isAlive(data: String) -> Bool {
-        guard let directory = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/cwd") else { return false }
+        guard let directory = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/cwd") else {
+            return false
+        }
         return Self.real(directory) == Self.real(data)
     }
 

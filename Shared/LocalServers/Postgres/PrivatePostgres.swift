@@ -92,7 +92,9 @@ public actor PrivatePostgres {
     ///   - database: The database; by default the one that always exists.
     ///   - user: The role; default ``superuser``.
     ///   - password: The role's password; by default the superuser's.
-    public nonisolated func url(database: String = "postgres", user: String = superuser, password: String? = nil) -> String {
+    public nonisolated func url(
+        database: String = "postgres", user: String = superuser, password: String? = nil
+    ) -> String {
         let secret = (password ?? options.password).map { ":\($0)" } ?? ""
         return "postgresql://\(user)\(secret)@\(host):\(port)/\(database)"
     }
@@ -148,18 +150,23 @@ public actor PrivatePostgres {
         var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGCONNECT_TIMEOUT": "10"]
         environment["PGPASSWORD"] = options.password
         let words = [
-            "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", "\(port)", "-U", Self.superuser, "-d", database, "-f", "-",
+            "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", "\(port)", "-U",
+            Self.superuser, "-d", database, "-f", "-",
         ]
-        let launch = Launch(try Programs.findPostgres("psql"), arguments: words, environment: environment, directory: "/", input: sql)
+        let launch = Launch(
+            try Programs.findPostgres("psql"), arguments: words, environment: environment, directory: "/", input: sql)
         let exit = try await ChildProcess.run(launch)
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "psql: \(exit.output)") }
         return exit.output
     }
 
-    private static func launch(_ options: Options, home: String, user: SystemUser?, port: Int) async throws -> ChildProcess {
+    private static func launch(
+        _ options: Options, home: String, user: SystemUser?, port: Int
+    ) async throws -> ChildProcess {
         let data = home + "/data"
         var settings = [
-            "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": "", "timezone": "UTC", "log_timezone": "UTC",
+            "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": "", "timezone": "UTC",
+            "log_timezone": "UTC",
             "max_connections": "200", "fsync": options.isDurable ? "on" : "off",
         ]
         if !options.isDurable {
@@ -173,7 +180,8 @@ public actor PrivatePostgres {
         let program = options.wrapper + [try Programs.findPostgres("postgres")]
         let child = try await ChildProcess.start(
             Launch(
-                program[0], arguments: program.dropFirst() + words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+                program[0], arguments: program.dropFirst() + words,
+                environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
                 deathSignal: .interrupt, output: .append(to: log)))
         // The limit is generous, because recovery after a crash takes as long as the data requires.
         let ready = try await Readiness.poll(child, limit: .seconds(300)) {
@@ -182,7 +190,8 @@ public actor PrivatePostgres {
         }
         guard ready else {
             await child.stop(SIGQUIT, patience: .seconds(5))
-            throw LocalServerError(.startFailed, "PostgreSQL did not start; the end of \(log):\n\(LogTail.last(12, of: log))")
+            throw LocalServerError(
+                .startFailed, "PostgreSQL did not start; the end of \(log):\n\(LogTail.last(12, of: log))")
         }
         return child
     }

@@ -11,8 +11,10 @@ public enum Programs {
     /// - Parameter path: The directories to search first, in the format of `PATH`, which is the default.
     /// - Throws: ``LocalServerError`` `missingProgram`, which names the Debian package if it is known.
     public static func find(_ name: String, path: String? = nil) throws -> String {
-        let directories = (path ?? ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init) + usual
-        if let found = directories.map({ "\($0)/\(name)" }).first(where: FileManager.default.isExecutableFile(atPath:)) {
+        let directories =
+            (path ?? ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init) + usual
+        if let found = directories.map({ "\($0)/\(name)" }).first(where: FileManager.default.isExecutableFile(atPath:))
+        {
             return found
         }
         throw missing(name)
@@ -25,13 +27,16 @@ public enum Programs {
     public static func findPostgres(_ name: String) throws -> String {
         let server = try? find("postgres")
         // `PATH` may contain a link or a wrapper for a single program.
-        let inPath = server.map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().deletingLastPathComponent().path(percentEncoded: false) }
+        let inPath = server.map {
+            URL(fileURLWithPath: $0).resolvingSymlinksInPath().deletingLastPathComponent().path(percentEncoded: false)
+        }
         let root = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
         let newestFirst = versions.compactMap { Int($0) }.sorted(by: >).map { "\(root)/\($0)/bin" }
         let complete = ([inPath].compactMap { $0 } + newestFirst)
             .first { directory in
-                Set(["postgres", "initdb", "psql", name]).allSatisfy { FileManager.default.isExecutableFile(atPath: "\(directory)/\($0)") }
+                Set(["postgres", "initdb", "psql", name])
+                    .allSatisfy { FileManager.default.isExecutableFile(atPath: "\(directory)/\($0)") }
             }
         guard let complete else { throw missing(name) }
         return complete.hasSuffix("/") ? complete + name : "\(complete)/\(name)"
@@ -48,7 +53,8 @@ public enum Programs {
 
     private static func missing(_ name: String) -> LocalServerError {
         let packages = [
-            "postgres": "postgresql", "initdb": "postgresql", "psql": "postgresql-client", "redis-server": "redis-server",
+            "postgres": "postgresql", "initdb": "postgresql", "psql": "postgresql-client",
+            "redis-server": "redis-server",
             "setpriv": "util-linux",
         ]
         let advice = packages[name].map { "; install it with: apt-get install \($0)" } ?? ""

@@ -9,7 +9,9 @@ enum Readiness {
     ///   - question: Returns true if the child is ready.
     /// - Returns: True if the child became ready.
     /// - Throws: `CancellationError`, after stopping the child.
-    static func poll(_ child: ChildProcess, limit: Duration, until question: @Sendable () async -> Bool) async throws -> Bool {
+    static func poll(
+        _ child: ChildProcess, limit: Duration, until question: @Sendable () async -> Bool
+    ) async throws -> Bool {
         let clock = ContinuousClock()
         let end = clock.now.advanced(by: limit)
         var pause = Duration.milliseconds(5)

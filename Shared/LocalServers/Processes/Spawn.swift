@@ -43,7 +43,8 @@ struct Spawn {
             Self.withWords(of: environment) { posix_spawn(&pid, words[0], &actions, &attributes, arguments, $0) }
         }
         guard code == 0 else {
-            throw LocalServerError(.spawnFailed, "\(launch.executable) could not be started: \(String(cString: strerror(code)))")
+            throw LocalServerError(
+                .spawnFailed, "\(launch.executable) could not be started: \(String(cString: strerror(code)))")
         }
         self.pid = pid
         self.outputEnd = streams.reading.map { FileHandle(fileDescriptor: $0, closeOnDealloc: true) }
@@ -139,13 +140,17 @@ private struct Streams {
 
     private static func openFile(_ path: String, flags: Int32) throws -> Int32 {
         let descriptor = open(path, flags | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path) cannot be opened: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            throw LocalServerError(.unusableDirectory, "\(path) cannot be opened: \(String(cString: strerror(errno)))")
+        }
         return descriptor
     }
 
     private static func makePipe() throws -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else { throw LocalServerError(.spawnFailed, "No pipe: \(String(cString: strerror(errno)))") }
+        guard pipe(&ends) == 0 else {
+            throw LocalServerError(.spawnFailed, "No pipe: \(String(cString: strerror(errno)))")
+        }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
     }

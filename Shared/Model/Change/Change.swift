@@ -29,7 +29,8 @@ public struct Change: Hashable, Sendable {
 
     /// Creates a change without validation: the values are committed or were read from the log.
     public init(
-        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID?, origin: Origin?,
+        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID?,
+        origin: Origin?,
         messageCount: Int64, counts: [UserID: UserCounts], content: Content, hiddenFrom: [UserID] = []
     ) {
         self.appID = appID
@@ -66,7 +67,8 @@ public struct Change: Hashable, Sendable {
         case conversationCreated(Conversation?)
         /// Users joined or left. `distinctCleared` is true if the conversation was distinct before. `conversation`, for
         /// added users, may be newer than the change.
-        case participantsChanged(added: [BasicIdentity], removed: [UserID], distinctCleared: Bool, conversation: Conversation?)
+        case participantsChanged(
+            added: [BasicIdentity], removed: [UserID], distinctCleared: Bool, conversation: Conversation?)
         case metadataChanged([MetadataEffect])
         /// The conversation was deleted for all participants. This is the last change of its log.
         case conversationDeleted
@@ -114,7 +116,8 @@ public struct Change: Hashable, Sendable {
         public var hiddenFrom: [UserID]
         /// Creates a receipt that moved the status forward. Other receipts are not announced (docs/conformance.md §7).
         public init(
-            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID?, audience: Audience = .everybody,
+            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID?,
+            audience: Audience = .everybody,
             hiddenFrom: [UserID] = []
         ) {
             self.user = user

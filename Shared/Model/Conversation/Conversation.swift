@@ -26,7 +26,8 @@ public struct Conversation: Hashable, Sendable {
     public var receiptPolicy: ReceiptPolicy
     /// Creates a conversation. `participants` must be sorted by user id.
     public init(
-        id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity], metadata: MetadataTree?, position: Position,
+        id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity],
+        metadata: MetadataTree?, position: Position,
         epoch: String = "", receiptPolicy: ReceiptPolicy = []
     ) {
         self.id = id
@@ -79,7 +80,9 @@ public struct ConversationView: Hashable, Sendable {
     /// the time of leaving.
     public var messageCount: Int64
     /// Creates a view. `counts` and `messageCount` must be from the same moment, or the derived counts are wrong.
-    public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, counts: UserCounts, messageCount: Int64) {
+    public init(
+        conversation: Conversation, isParticipant: Bool, lastMessage: Message?, counts: UserCounts, messageCount: Int64
+    ) {
         self.conversation = conversation
         self.isParticipant = isParticipant
         self.lastMessage = lastMessage

@@ -30,18 +30,22 @@ extension ObjectID {
 enum LayerID {
     /// Parses a UUID, either bare or after `layer:///<path>/` with one of these paths.
     static func uuid(_ text: some StringProtocol, paths: [String]) -> UUID? {
-        text.utf8.withContiguousStorageIfAvailable { uuid($0, paths: paths) } ?? Array(text.utf8).withUnsafeBufferPointer { uuid($0, paths: paths) }
+        text.utf8.withContiguousStorageIfAvailable { uuid($0, paths: paths) }
+            ?? Array(text.utf8).withUnsafeBufferPointer { uuid($0, paths: paths) }
     }
 
     private static func uuid(_ bytes: UnsafeBufferPointer<UInt8>, paths: [String]) -> UUID? {
-        guard bytes.count >= 36, let uuid = UUID(bytes: UnsafeBufferPointer(rebasing: bytes.suffix(36))) else { return nil }
+        guard bytes.count >= 36, let uuid = UUID(bytes: UnsafeBufferPointer(rebasing: bytes.suffix(36))) else {
+            return nil
+        }
         let prefix = UnsafeBufferPointer(rebasing: bytes.dropLast(36))
         return prefix.isEmpty || paths.contains { isPrefix(prefix, of: $0) } ? uuid : nil
     }
 
     /// Returns true if `text` is `layer:///<path>/` or the same with two slashes.
     static func isPrefix(_ text: some Collection<UInt8>, of path: String) -> Bool {
-        text.withContiguousStorageIfAvailable { isPrefix($0, of: path) } ?? Array(text).withUnsafeBufferPointer { isPrefix($0, of: path) }
+        text.withContiguousStorageIfAvailable { isPrefix($0, of: path) }
+            ?? Array(text).withUnsafeBufferPointer { isPrefix($0, of: path) }
     }
 
     private static func isPrefix(_ text: UnsafeBufferPointer<UInt8>, of path: String) -> Bool {

@@ -4,7 +4,9 @@ public import FoundationEssentials
 extension UUID {
     /// Parses the 36 characters of a UUID in either case. Returns nil for anything else.
     public init?(text: some Collection<UInt8>) {
-        let found = text.withContiguousStorageIfAvailable { UUID(bytes: $0) } ?? Array(text).withUnsafeBufferPointer { UUID(bytes: $0) }
+        let found =
+            text.withContiguousStorageIfAvailable { UUID(bytes: $0) }
+            ?? Array(text).withUnsafeBufferPointer { UUID(bytes: $0) }
         guard let found else { return nil }
         self = found
     }
@@ -49,7 +51,9 @@ extension UUID {
         }
     }
 
-    private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+    }
 
     private static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {

@@ -9,7 +9,9 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// character.
     public init?(_ text: some StringProtocol) {
         let utf8 = text.utf8
-        guard !utf8.isEmpty, utf8.count <= Limits.userIDBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return nil }
+        guard !utf8.isEmpty, utf8.count <= Limits.userIDBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+            return nil
+        }
         rawValue = String(text)
     }
 
@@ -26,7 +28,8 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Compares bytes, as the database does. Swift's `String` considers different spellings of one accented letter
     /// equal.
     public static func == (a: UserID, b: UserID) -> Bool {
-        a.rawValue == b.rawValue && a.rawValue.utf8.count == b.rawValue.utf8.count && a.rawValue.utf8.elementsEqual(b.rawValue.utf8)
+        a.rawValue == b.rawValue && a.rawValue.utf8.count == b.rawValue.utf8.count
+            && a.rawValue.utf8.elementsEqual(b.rawValue.utf8)
     }
     /// Hashes the bytes. `String` gives all spellings one hash, and a user id of 128 bytes has millions of spellings,
     /// which would collide.
@@ -75,7 +78,8 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     @inline(__always)
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"),
             UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "*"):
             true
         default: false
@@ -90,7 +94,9 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
         while let byte = iterator.next() {
             switch byte {
             case UInt8(ascii: "%"):
-                guard let high = iterator.next().flatMap(hexValue), let low = iterator.next().flatMap(hexValue) else { return nil }
+                guard let high = iterator.next().flatMap(hexValue), let low = iterator.next().flatMap(hexValue) else {
+                    return nil
+                }
                 bytes.append(high << 4 | low)
             default: bytes.append(byte)
             }

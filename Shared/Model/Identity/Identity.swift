@@ -39,7 +39,8 @@ public struct Identity: Hashable, Sendable {
     public var metadata: [String: String]
     /// Creates an identity. Omitted values are unknown; an unknown user's identity consists of the user id only.
     public init(
-        basic: BasicIdentity, firstName: String? = nil, lastName: String? = nil, phoneNumber: String? = nil, emailAddress: String? = nil,
+        basic: BasicIdentity, firstName: String? = nil, lastName: String? = nil, phoneNumber: String? = nil,
+        emailAddress: String? = nil,
         publicKey: String? = nil, kind: Kind = .user, metadata: [String: String] = [:]
     ) {
         self.basic = basic

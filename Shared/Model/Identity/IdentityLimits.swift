@@ -4,7 +4,8 @@
 public enum IdentityLimits {
     /// The maximum length of each text of an identity, by its name on the wire.
     public static let texts: [String: Int] = [
-        "display_name": 128, "avatar_url": 1024, "first_name": 128, "last_name": 128, "phone_number": 32, "email_address": 255, "public_key": 8192,
+        "display_name": 128, "avatar_url": 1024, "first_name": 128, "last_name": 128, "phone_number": 32,
+        "email_address": 255, "public_key": 8192,
     ]
     /// The maximum number of metadata keys.
     public static let metadataKeys = 16

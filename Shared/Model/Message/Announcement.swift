@@ -20,7 +20,8 @@ public struct Announcement: Hashable, Sendable {
     public var notification: String?
     /// Creates an announcement without validation: the values were read from the database.
     public init(
-        id: AnnouncementID, position: Position, sender: MessageSender, sentAt: Timestamp, parts: [MessagePart], status: RecipientStatus,
+        id: AnnouncementID, position: Position, sender: MessageSender, sentAt: Timestamp, parts: [MessagePart],
+        status: RecipientStatus,
         notification: String? = nil
     ) {
         self.id = id

@@ -23,7 +23,8 @@ public struct MessagePart: Hashable, Sendable {
     public var statedSize: Int?
     /// Creates a part. `size` is not checked, because the reader of the request has counted it.
     public init(
-        id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil, updatedAt: Timestamp? = nil,
+        id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil,
+        updatedAt: Timestamp? = nil,
         statedSize: Int? = nil
     ) {
         self.id = id
@@ -112,8 +113,10 @@ public struct Message: Hashable, Sendable {
     public var receiptPolicy: ReceiptPolicy
     /// Creates a message. `recipients` must be sorted by user id and include a sender who takes part.
     public init(
-        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: MessageSender, sentAt: Timestamp,
-        parts: [MessagePart], recipients: [Recipient], notification: String? = nil, updatedAt: Timestamp? = nil, receiptPolicy: ReceiptPolicy = []
+        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: MessageSender,
+        sentAt: Timestamp,
+        parts: [MessagePart], recipients: [Recipient], notification: String? = nil, updatedAt: Timestamp? = nil,
+        receiptPolicy: ReceiptPolicy = []
     ) {
         self.id = id
         self.conversationID = conversationID

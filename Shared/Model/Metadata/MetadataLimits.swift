@@ -24,7 +24,9 @@ public struct MetadataLimits: Hashable, Sendable {
     /// The failure of a patch that would let the tree grow beyond ``keys``.
     public var tooManyKeys: Failure { .invalid("metadata", reason: "would have more than \(keys ?? 0) keys") }
     /// The failure of a patch that would let the tree grow beyond ``bytes``.
-    public var tooLarge: Failure { .invalid("metadata", reason: "would have more than \(bytes ?? 0) bytes of paths and values") }
+    public var tooLarge: Failure {
+        .invalid("metadata", reason: "would have more than \(bytes ?? 0) bytes of paths and values")
+    }
 }
 
 extension MetadataLeaf {

@@ -33,7 +33,9 @@ public struct MetadataPatchValidation: Sendable {
         paths.reserveCapacity(leaves.count)
         for leaf in leaves {
             try checkLeaf(leaf, below: path)
-            guard paths.insert(leaf.path.dotted).inserted else { throw .invalid(property(leaf.path), reason: "is set twice by one operation") }
+            guard paths.insert(leaf.path.dotted).inserted else {
+                throw .invalid(property(leaf.path), reason: "is set twice by one operation")
+            }
         }
         if leaves.count > 1 { try checkPrefixes(paths) }
     }

@@ -24,12 +24,15 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
         var keyLength = 0
         for byte in utf8 {
             if byte == UInt8(ascii: ".") {
-                guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", reason: "has an empty key in its path") }
+                guard keyLength > 0 else {
+                    throw .invalid("metadata.\(dotted)", reason: "has an empty key in its path")
+                }
                 depth += 1
                 keyLength = 0
             } else {
                 guard MetadataPath.isKeyByte(byte) else {
-                    throw .invalid("metadata.\(dotted)", reason: "has a key with a character other than letters, digits, - and _")
+                    throw .invalid(
+                        "metadata.\(dotted)", reason: "has a key with a character other than letters, digits, - and _")
                 }
                 keyLength += 1
             }
@@ -49,7 +52,8 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
     /// - Throws: ``Failure`` naming `metadata.<path>`.
     public func checkSettable() throws(Failure) {
         guard !keys.contains(where: { MetadataPath.reservedKeys.contains($0) }) else {
-            throw .invalid("metadata.\(dotted)", reason: "has a key that is reserved: __proto__, constructor or prototype")
+            throw .invalid(
+                "metadata.\(dotted)", reason: "has a key that is reserved: __proto__, constructor or prototype")
         }
     }
 
@@ -58,17 +62,22 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
         MetadataPath(trusted: dotted.isEmpty ? String(key) : "\(dotted).\(key)")
     }
     /// The keys, beginning at the root.
-    public var keys: [Substring] { dotted.isEmpty ? [] : dotted.split(separator: ".", omittingEmptySubsequences: false) }
+    public var keys: [Substring] {
+        dotted.isEmpty ? [] : dotted.split(separator: ".", omittingEmptySubsequences: false)
+    }
     /// The dotted path, without the `metadata.` that precedes it on the wire.
     public var description: String { dotted }
     /// Compares bytes, in the order of the database's C collation.
-    public static func < (a: MetadataPath, b: MetadataPath) -> Bool { a.dotted.utf8.lexicographicallyPrecedes(b.dotted.utf8) }
+    public static func < (a: MetadataPath, b: MetadataPath) -> Bool {
+        a.dotted.utf8.lexicographicallyPrecedes(b.dotted.utf8)
+    }
 
     /// Returns true if `byte` is allowed in a key.
     @inline(__always)
     public static func isKeyByte(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"),
             UInt8(ascii: "-"), UInt8(ascii: "_"):
             true
         default: false

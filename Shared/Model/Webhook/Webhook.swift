@@ -59,7 +59,8 @@ public struct Webhook: Hashable, Sendable {
 
     /// Creates a webhook without validation.
     public init(
-        id: WebhookID, app: AppID, version: WebhookVersion, targetURL: String, events: [String], config: [String: String], status: Status,
+        id: WebhookID, app: AppID, version: WebhookVersion, targetURL: String, events: [String],
+        config: [String: String], status: Status,
         statusReason: String?, createdAt: Timestamp
     ) {
         self.id = id
@@ -97,7 +98,8 @@ public struct WebhookDelivery: Hashable, Sendable {
 
     /// Creates a delivery without validation.
     public init(
-        event: UUID, type: String, createdAt: Timestamp, attemptedAt: Timestamp, attempt: Int, isDelivered: Bool, responseStatus: Int?,
+        event: UUID, type: String, createdAt: Timestamp, attemptedAt: Timestamp, attempt: Int, isDelivered: Bool,
+        responseStatus: Int?,
         latency: Duration, error: String?
     ) {
         self.event = event
@@ -149,7 +151,8 @@ public struct WebhookEvent: Sendable {
 
         /// Creates a notification without validation.
         public init(
-            id: UUID, user: UserID, badge: Int?, notification: String, tokens: String, conversation: ConversationID?, message: MessageID?
+            id: UUID, user: UserID, badge: Int?, notification: String, tokens: String, conversation: ConversationID?,
+            message: MessageID?
         ) {
             self.id = id
             self.user = user

@@ -56,10 +56,12 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
     }
 
     /// Events of channels, which Strata does not have.
-    private static let neverHappening = Set(["Channel", "Membership"].flatMap { kind in ["created", "updated", "deleted"].map { "\(kind).\($0)" } })
+    private static let neverHappening = Set(
+        ["Channel", "Membership"].flatMap { kind in ["created", "updated", "deleted"].map { "\(kind).\($0)" } })
 
     private static let firstNames: [String: WebhookEventKind] = [
-        "message.sent": .messageCreated, "message.delivered": .messageDelivered, "message.read": .messageRead, "message.deleted": .messageDeleted,
+        "message.sent": .messageCreated, "message.delivered": .messageDelivered, "message.read": .messageRead,
+        "message.deleted": .messageDeleted,
         "conversation.created": .conversationCreated, "conversation.updated.participants": .participantsUpdated,
         "conversation.updated.metadata": .conversationUpdated, "conversation.deleted": .conversationDeleted,
     ]

@@ -70,19 +70,24 @@ public struct PostgresConfiguration: Sendable {
     func validate() throws(PostgresError) {
         let counts = [
             ("connections", connections, 1...256), ("maximumGroupStatements", maximumGroupStatements, 1...1024),
-            ("maximumGroupBytes", maximumGroupBytes, 1...(64 << 20)), ("queueLimitStatements", queueLimitStatements, 1...(1 << 20)),
+            ("maximumGroupBytes", maximumGroupBytes, 1...(64 << 20)),
+            ("queueLimitStatements", queueLimitStatements, 1...(1 << 20)),
             ("queueLimitBytes", queueLimitBytes, 1...Int(Int32.max)), ("keepaliveCount", keepaliveCount, 1...100),
         ]
         for (name, value, range) in counts where !range.contains(value) {
-            throw PostgresError(code: .configuration, reason: "\(name) must be from \(range.lowerBound) to \(range.upperBound)")
+            throw PostgresError(
+                code: .configuration, reason: "\(name) must be from \(range.lowerBound) to \(range.upperBound)")
         }
         let day = Duration.seconds(86_400)
         let durations = [
             ("statementTimeout", statementTimeout, .zero), ("lockTimeout", lockTimeout, .zero),
-            ("idleInTransactionTimeout", idleInTransactionTimeout, .zero), ("connectTimeout", connectTimeout, .milliseconds(1)),
+            ("idleInTransactionTimeout", idleInTransactionTimeout, .zero),
+            ("connectTimeout", connectTimeout, .milliseconds(1)),
             ("keepaliveIdle", keepaliveIdle, .seconds(1)), ("keepaliveInterval", keepaliveInterval, .seconds(1)),
-            ("tcpUserTimeout", tcpUserTimeout, .milliseconds(1)), ("reconnectMinimum", reconnectMinimum, .milliseconds(1)),
-            ("reconnectMaximum", reconnectMaximum, reconnectMinimum), ("cancelGrace", cancelGrace, Duration.milliseconds(1)),
+            ("tcpUserTimeout", tcpUserTimeout, .milliseconds(1)),
+            ("reconnectMinimum", reconnectMinimum, .milliseconds(1)),
+            ("reconnectMaximum", reconnectMaximum, reconnectMinimum),
+            ("cancelGrace", cancelGrace, Duration.milliseconds(1)),
         ]
         for (name, value, minimum) in durations where value < minimum || value > day {
             throw PostgresError(code: .configuration, reason: "\(name) must be from \(minimum) to \(day)")
@@ -92,7 +97,9 @@ public struct PostgresConfiguration: Sendable {
 
 extension PostgresConfiguration: CustomStringConvertible, CustomReflectable {
     /// A description without the URL, which can contain a password.
-    public var description: String { "PostgresConfiguration(applicationName: \(applicationName), connections: \(connections))" }
+    public var description: String {
+        "PostgresConfiguration(applicationName: \(applicationName), connections: \(connections))"
+    }
 
     /// A mirror that hides the URL from `dump`.
     public var customMirror: Mirror { Mirror(self, children: ["connections": connections], displayStyle: .struct) }

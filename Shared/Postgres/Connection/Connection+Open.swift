@@ -25,13 +25,16 @@ extension Connection {
         let connection = Connection(raw: raw, wake: wake, configuration: configuration)
         try connection.finishConnecting(deadline: deadline, giveUp: giveUp)
         guard PQsetnonblocking(raw, 1) == 0 else { throw connection.unavailable() }
-        var responseWait = ResponseWait(sentAt: .now, deadline: deadline, longest: nil, grace: configuration.cancelGrace)
+        var responseWait = ResponseWait(
+            sentAt: .now, deadline: deadline, longest: nil, grace: configuration.cancelGrace)
         do throws(PostgresError) {
             _ = try connection.run(
-                parameters.settingsSQL, with: parameters.settings.flatMap { [$0.name, $0.value] }, responseWait: &responseWait, interrupted: giveUp)
+                parameters.settingsSQL, with: parameters.settings.flatMap { [$0.name, $0.value] },
+                responseWait: &responseWait, interrupted: giveUp)
         } catch {
             throw PostgresError(
-                code: .connectionUnavailable, sqlState: error.sqlState, reason: "the session cannot be set up", serverDetail: error.serverDetail)
+                code: .connectionUnavailable, sqlState: error.sqlState, reason: "the session cannot be set up",
+                serverDetail: error.serverDetail)
         }
         guard !pipeline || PQenterPipelineMode(raw) == 1 else { throw connection.unavailable() }
         return connection
@@ -51,7 +54,9 @@ extension Connection {
             let outcome = wake.wait(socket: socket, read: !write, write: write, until: deadline)
             if outcome.signalled, giveUp() { throw PostgresError(code: .closed) }
             guard outcome.socketReady else {
-                if ContinuousClock.now >= deadline { throw PostgresError(code: .connectionUnavailable, reason: "connecting took too long") }
+                if ContinuousClock.now >= deadline {
+                    throw PostgresError(code: .connectionUnavailable, reason: "connecting took too long")
+                }
                 continue
             }
             switch PQconnectPoll(raw) {

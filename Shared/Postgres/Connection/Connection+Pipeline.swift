@@ -26,7 +26,9 @@ extension Connection {
 
     /// Sends all members and one sync, and reads all results up to that sync, which confirms the commit.
     func execute(_ members: [GroupMember], responseWait: inout ResponseWait, interrupted: () -> Bool) -> GroupOutcome {
-        guard isAlive() else { return .lost(PostgresError(code: .connectionUnavailable, serverDetail: lastMessage), rolledBack: true) }
+        guard isAlive() else {
+            return .lost(PostgresError(code: .connectionUnavailable, serverDetail: lastMessage), rolledBack: true)
+        }
         var results = [Result<Rows, PostgresError>?](repeating: nil, count: members.count)
         var commands: [Command] = []
         commands.reserveCapacity(members.count + 1)
@@ -39,8 +41,11 @@ extension Connection {
                 results[index] = .failure(error)
             }
         }
-        guard PQpipelineSync(raw) == 1 else { return .lost(PostgresError(code: .fateUnknown, serverDetail: lastMessage), rolledBack: false) }
-        return receive(commands, results: &results, preparing: preparing, responseWait: &responseWait, interrupted: interrupted)
+        guard PQpipelineSync(raw) == 1 else {
+            return .lost(PostgresError(code: .fateUnknown, serverDetail: lastMessage), rolledBack: false)
+        }
+        return receive(
+            commands, results: &results, preparing: preparing, responseWait: &responseWait, interrupted: interrupted)
     }
 
     /// Discards a prepared statement, so that its next use prepares it again.
@@ -59,7 +64,8 @@ extension Connection {
         if entry.map({ !member.parameters.fit($0.types) }) ?? true {
             let new = nextPrepared(member, known: entry?.types ?? [])
             let types = new.types.map { Oid($0) }
-            guard !new.sql.utf8.contains(0), PQsendPrepare(raw, new.serverName, new.sql, Int32(types.count), types) == 1 else {
+            guard !new.sql.utf8.contains(0), PQsendPrepare(raw, new.serverName, new.sql, Int32(types.count), types) == 1
+            else {
                 throw unsendable(name)
             }
             commands.append(.prepare(index, serverName: new.serverName))
@@ -72,7 +78,8 @@ extension Connection {
 
     private func nextPrepared(_ member: GroupMember, known: [UInt32]) -> Prepared {
         preparedCount += 1
-        return Prepared(sql: member.statement.sql, serverName: "s\(preparedCount)", types: member.parameters.types(known: known))
+        return Prepared(
+            sql: member.statement.sql, serverName: "s\(preparedCount)", types: member.parameters.types(known: known))
     }
 
     private func sendExecute(_ name: String, with parameters: EncodedParameters) -> Bool {
@@ -93,7 +100,9 @@ extension Connection {
     }
 
     private func unsendable(_ statement: String) -> PostgresError {
-        PostgresError(code: .invalidParameter, statement: statement, reason: "the statement cannot be sent", serverDetail: lastMessage)
+        PostgresError(
+            code: .invalidParameter, statement: statement, reason: "the statement cannot be sent",
+            serverDetail: lastMessage)
     }
 
     private func receive(
@@ -143,10 +152,13 @@ extension Connection {
         prepared[name] = entry
     }
 
-    private func finish(_ failure: PostgresError?, results: [Result<Rows, PostgresError>?], complete: Bool) -> GroupOutcome {
+    private func finish(
+        _ failure: PostgresError?, results: [Result<Rows, PostgresError>?], complete: Bool
+    ) -> GroupOutcome {
         // Any state but idle means that a statement opened a transaction. Its effects are not committed.
         guard PQtransactionStatus(raw) == PQTRANS_IDLE else {
-            return .lost(PostgresError(code: .configuration, reason: "a statement left a transaction open"), rolledBack: true)
+            return .lost(
+                PostgresError(code: .configuration, reason: "a statement left a transaction open"), rolledBack: true)
         }
         if let failure { return .refused(failure) }
         let answers = results.compactMap { $0 }
@@ -158,6 +170,8 @@ extension Connection {
     /// certainly rolled back.
     private func lost(_ failure: PostgresError?, last: PostgresError? = nil) -> GroupOutcome {
         .lost(
-            PostgresError(code: .fateUnknown, sqlState: last?.sqlState, serverDetail: last?.serverDetail ?? lastMessage), rolledBack: failure != nil)
+            PostgresError(
+                code: .fateUnknown, sqlState: last?.sqlState, serverDetail: last?.serverDetail ?? lastMessage),
+            rolledBack: failure != nil)
     }
 }

@@ -12,7 +12,9 @@ import Darwin
 
 // Queries outside pipeline mode, for session set-up and migrations.
 extension Connection {
-    func run(_ sql: String, with parameters: [String], responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) -> Rows {
+    func run(
+        _ sql: String, with parameters: [String], responseWait: inout ResponseWait, interrupted: () -> Bool
+    ) throws(PostgresError) -> Rows {
         let texts = parameters.map { strdup($0) }
         defer { for text in texts { free(text) } }
         let sent = PQsendQueryParams(raw, sql, Int32(texts.count), nil, texts.map { UnsafePointer($0) }, nil, nil, 1)
@@ -23,7 +25,9 @@ extension Connection {
     /// Runs a script of any number of statements, function bodies included, with the simple protocol. A script without
     /// transaction control is atomic.
     func run(script: String, responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) {
-        guard !script.utf8.contains(0) else { throw PostgresError(code: .invalidParameter, reason: "the script contains a NUL character") }
+        guard !script.utf8.contains(0) else {
+            throw PostgresError(code: .invalidParameter, reason: "the script contains a NUL character")
+        }
         guard PQsendQuery(raw, script) == 1 else { throw lost() }
         _ = try collect(&responseWait, interrupted: interrupted)
     }
@@ -55,6 +59,7 @@ extension Connection {
     }
 
     private func lost() -> PostgresError {
-        PostgresError(code: PQstatus(raw) == CONNECTION_OK ? .configuration : .connectionUnavailable, serverDetail: lastMessage)
+        PostgresError(
+            code: PQstatus(raw) == CONNECTION_OK ? .configuration : .connectionUnavailable, serverDetail: lastMessage)
     }
 }

@@ -44,7 +44,9 @@ final class WakeSignal: Sendable {
     }
 
     /// Waits for a signal, for the socket (if any) or for the deadline.
-    func wait(socket: Int32? = nil, read: Bool = true, write: Bool = false, until deadline: ContinuousClock.Instant?) -> Outcome {
+    func wait(
+        socket: Int32? = nil, read: Bool = true, write: Bool = false, until deadline: ContinuousClock.Instant?
+    ) -> Outcome {
         let milliseconds: Int32
         if let deadline {
             milliseconds = Int32(clamping: max(0, ContinuousClock.now.duration(to: deadline).wholeMilliseconds))

@@ -11,7 +11,8 @@ public struct PostgresError: Error, Sendable {
     /// The kind of error. New kinds may be added without breaking callers.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
-            case connectionUnavailable, queueFull, deadlineExceeded, cancelled, fateUnknown, server, decoding, configuration
+            case connectionUnavailable, queueFull, deadlineExceeded, cancelled, fateUnknown, server, decoding,
+                configuration
             case invalidParameter, migration, otherSchema, closed
         }
 
@@ -64,7 +65,8 @@ public struct PostgresError: Error, Sendable {
 
     /// Creates an error.
     public init(
-        code: Code, sqlState: String? = nil, statement: String? = nil, column: String? = nil, reason: String? = nil, serverDetail: String? = nil
+        code: Code, sqlState: String? = nil, statement: String? = nil, column: String? = nil, reason: String? = nil,
+        serverDetail: String? = nil
     ) {
         self.code = code
         self.sqlState = sqlState

@@ -172,9 +172,12 @@ struct FunctionReplacement {
             } catch {
                 guard error.code == .server else { throw error }
                 throw PostgresError(
-                    code: .migration, sqlState: error.sqlState, reason: "function file \(file.name) failed", serverDetail: error.serverDetail)
+                    code: .migration, sqlState: error.sqlState, reason: "function file \(file.name) failed",
+                    serverDetail: error.serverDetail)
             }
-            guard session.connection.isInTransaction else { throw MigrationPlan.error("function file \(file.name) ended its own transaction") }
+            guard session.connection.isInTransaction else {
+                throw MigrationPlan.error("function file \(file.name) ended its own transaction")
+            }
         }
     }
 
@@ -189,7 +192,8 @@ struct FunctionReplacement {
 
     private func revokeFromPublic(_ functions: [String]) throws(PostgresError) {
         try execute(
-            "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f", over: functions
+            "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f",
+            over: functions
         )
     }
 
@@ -201,7 +205,8 @@ struct FunctionReplacement {
         } catch {
             guard error.code == .server else { throw error }
             throw PostgresError(
-                code: .migration, sqlState: error.sqlState, reason: "functions that are no longer in the files could not be dropped",
+                code: .migration, sqlState: error.sqlState,
+                reason: "functions that are no longer in the files could not be dropped",
                 serverDetail: error.serverDetail)
         }
     }
@@ -246,7 +251,9 @@ struct FunctionReplacement {
 
     private func strings(_ query: String, with parameters: [String] = []) throws(PostgresError) -> [String] {
         var values: [String] = []
-        for row in try session.query("SELECT q.value FROM (\(query)) AS q(value)", with: parameters) { values.append(try row.get("value")) }
+        for row in try session.query("SELECT q.value FROM (\(query)) AS q(value)", with: parameters) {
+            values.append(try row.get("value"))
+        }
         return values
     }
 

@@ -50,7 +50,8 @@ struct MigrationPlan: Sendable {
         for migration in ordered {
             if let before = applied[migration.version] {
                 guard before.name == migration.name else {
-                    throw PostgresError(code: .otherSchema, reason: "migration \(migration.label) is \(before.name) in this database")
+                    throw PostgresError(
+                        code: .otherSchema, reason: "migration \(migration.label) is \(before.name) in this database")
                 }
                 guard before.checksum == checksums[migration.version] else {
                     throw Self.error("migration \(migration.label) was changed after it had been applied")

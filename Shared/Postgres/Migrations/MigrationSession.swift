@@ -50,10 +50,13 @@ struct MigrationRun {
         try prepareTable("strata.schema_migrations", script: Self.table)
         var applied: [Int: MigrationPlan.Applied] = [:]
         for row in try session.query("SELECT version, name, checksum FROM strata.schema_migrations") {
-            applied[try row.get("version")] = MigrationPlan.Applied(name: try row.get("name"), checksum: try row.get("checksum"))
+            applied[try row.get("version")] = MigrationPlan.Applied(
+                name: try row.get("name"), checksum: try row.get("checksum"))
         }
         var checksums: [Int: String] = [:]
-        for migration in migrations { checksums[migration.version] = try checksum(of: migration.sql, "migration \(migration.label)") }
+        for migration in migrations {
+            checksums[migration.version] = try checksum(of: migration.sql, "migration \(migration.label)")
+        }
         let plan = try MigrationPlan(migrations, applied: applied, checksums: checksums)
         var replacement: Replacement?
         if let functions { replacement = try self.replacement(by: functions) }
@@ -98,14 +101,16 @@ struct MigrationRun {
             }
             if revision == set.revision { isNeeded = try row.get("checksum", as: String.self) != checksum }
         }
-        return Replacement(functions: FunctionReplacement(session: session, set: set), checksum: checksum, isNeeded: isNeeded)
+        return Replacement(
+            functions: FunctionReplacement(session: session, set: set), checksum: checksum, isNeeded: isNeeded)
     }
 
     /// Returns the SHA-256 of the text, computed by the server.
     private func checksum(of text: String, _ label: String) throws(PostgresError) -> String {
         guard !text.utf8.contains(0) else { throw MigrationPlan.error("\(label) contains a NUL character") }
         let rows = try session.query(
-            "SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') AS checksum", with: [text])
+            "SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') AS checksum",
+            with: [text])
         guard let row = rows.first else { throw MigrationPlan.error("\(label) has no checksum") }
         return try row.get("checksum")
     }
@@ -119,7 +124,9 @@ struct MigrationRun {
     /// functions. They are missing until the files are executed, and the files may need all steps. Therefore this step,
     /// the later ones and the files share one transaction.
     /// - Returns: true if the files were executed.
-    private func apply(_ steps: [Migration], checksums: [Int: String], replacement: Replacement?) throws(PostgresError) -> Bool {
+    private func apply(
+        _ steps: [Migration], checksums: [Int: String], replacement: Replacement?
+    ) throws(PostgresError) -> Bool {
         let isNeeded = replacement?.isNeeded == true
         for (index, step) in steps.enumerated() {
             let isLast = index == steps.count - 1
@@ -132,7 +139,9 @@ struct MigrationRun {
                 }
                 report(step)
             } catch {
-                guard !isApplied, let state = error.sqlState, Self.needsDrop.contains(state), let replacement else { throw error }
+                guard !isApplied, let state = error.sqlState, Self.needsDrop.contains(state), let replacement else {
+                    throw error
+                }
                 try session.run(script: "ROLLBACK")
                 try applyWithoutParsed(steps[index...], checksums: checksums, replacement: replacement, refusal: error)
                 return true
@@ -153,7 +162,9 @@ struct MigrationRun {
             let dropped = try replacement.functions.dropParsed()
             guard !dropped.isEmpty else { throw refusal }
             for step in steps {
-                try named("migration \(step.label)") { () throws(PostgresError) in try apply(step, checksum: checksums[step.version] ?? "") }
+                try named("migration \(step.label)") { () throws(PostgresError) in
+                    try apply(step, checksum: checksums[step.version] ?? "")
+                }
             }
             try replacement.run(after: dropped)
         }
@@ -161,12 +172,15 @@ struct MigrationRun {
     }
 
     private func report(_ step: Migration) {
-        logger.notice("migration applied", metadata: ["migration.version": "\(step.version)", "migration.name": "\(step.name)"])
+        logger.notice(
+            "migration applied", metadata: ["migration.version": "\(step.version)", "migration.name": "\(step.name)"])
     }
 
     private func apply(_ step: Migration, checksum: String) throws(PostgresError) {
         try session.run(script: step.sql)
-        guard session.connection.isInTransaction else { throw MigrationPlan.error("migration \(step.label) ended its own transaction") }
+        guard session.connection.isInTransaction else {
+            throw MigrationPlan.error("migration \(step.label) ended its own transaction")
+        }
         _ = try session.query(
             "INSERT INTO strata.schema_migrations (version, name, checksum) VALUES ($1::int4, $2, $3)",
             with: ["\(step.version)", step.name, checksum])
@@ -187,7 +201,8 @@ struct MigrationRun {
             try body()
         } catch {
             guard error.code == .server else { throw error }
-            throw PostgresError(code: .migration, sqlState: error.sqlState, reason: "\(label) failed", serverDetail: error.serverDetail)
+            throw PostgresError(
+                code: .migration, sqlState: error.sqlState, reason: "\(label) failed", serverDetail: error.serverDetail)
         }
     }
 }

@@ -39,11 +39,15 @@ public struct Migrator: Sendable {
     ///
     /// Functions are replaced in place. Functions that earlier files or steps defined and the current files do not are
     /// dropped. Functions of a higher revision are left unchanged.
-    public func migrate(_ migrations: [Migration], functions: FunctionSet, logger: Logger) async throws(PostgresError) -> MigrationReport {
+    public func migrate(
+        _ migrations: [Migration], functions: FunctionSet, logger: Logger
+    ) async throws(PostgresError) -> MigrationReport {
         try await run(migrations, functions: functions, logger: logger)
     }
 
-    private func run(_ migrations: [Migration], functions: FunctionSet?, logger: Logger) async throws(PostgresError) -> MigrationReport {
+    private func run(
+        _ migrations: [Migration], functions: FunctionSet?, logger: Logger
+    ) async throws(PostgresError) -> MigrationReport {
         try await withConnection { session throws(PostgresError) in
             try MigrationRun(session: session, logger: logger).apply(migrations, functions: functions)
         }
@@ -66,7 +70,9 @@ public struct Migrator: Sendable {
             do throws(PostgresError) {
                 return .success(
                     try await OwnThread.run { [configuration] () throws(PostgresError) -> Value in
-                        let connection = try Connection.open(configuration, wake: wake, pipeline: false) { cancellation.isSet }
+                        let connection = try Connection.open(configuration, wake: wake, pipeline: false) {
+                            cancellation.isSet
+                        }
                         return try work(MigrationSession(connection: connection, cancellation: cancellation))
                     })
             } catch {

@@ -46,7 +46,8 @@ extension Migrator {
             do throws(PostgresError) {
                 _ = try columns.init(&names)
             } catch {
-                throw PostgresError(code: error.code, statement: statement.name, column: error.column, reason: error.reason)
+                throw PostgresError(
+                    code: error.code, statement: statement.name, column: error.column, reason: error.reason)
             }
             return names.used
         }
@@ -93,12 +94,16 @@ extension MigrationSession {
         do throws(PostgresError) {
             result = try connection.describe(statement.sql)
         } catch {
-            throw PostgresError(code: error.code, sqlState: error.sqlState, statement: statement.name, serverDetail: error.serverDetail)
+            throw PostgresError(
+                code: error.code, sqlState: error.sqlState, statement: statement.name, serverDetail: error.serverDetail)
         }
         return StatementDescription(
             parameters: try types(result.parameterTypes),
-            columns: zip((0..<result.columnCount).map { result.columnName($0) }, try types((0..<result.columnCount).map { result.type($0) }))
-                .map { StatementDescription.Column(name: $0, type: $1) })
+            columns: zip(
+                (0..<result.columnCount).map { result.columnName($0) },
+                try types((0..<result.columnCount).map { result.type($0) })
+            )
+            .map { StatementDescription.Column(name: $0, type: $1) })
     }
 
     private func types(_ oids: [UInt32]) throws(PostgresError) -> [String] {
@@ -125,7 +130,9 @@ extension Connection {
         }
         defer { PQclear(prepared) }
         guard PQresultStatus(prepared) == PGRES_COMMAND_OK else { throw Self.error(from: prepared) }
-        guard let described = PQdescribePrepared(raw, "") else { throw PostgresError(code: .connectionUnavailable, serverDetail: lastMessage) }
+        guard let described = PQdescribePrepared(raw, "") else {
+            throw PostgresError(code: .connectionUnavailable, serverDetail: lastMessage)
+        }
         guard PQresultStatus(described) == PGRES_COMMAND_OK else {
             defer { PQclear(described) }
             throw Self.error(from: described)

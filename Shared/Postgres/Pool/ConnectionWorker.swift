@@ -27,7 +27,9 @@ struct ConnectionWorker {
         var isFirst = true
         while !core.shouldStopConnecting(index) {
             do throws(PostgresError) {
-                let connection = try Connection.open(core.configuration, wake: wake, pipeline: true) { core.shouldStopConnecting(index) }
+                let connection = try Connection.open(core.configuration, wake: wake, pipeline: true) {
+                    core.shouldStopConnecting(index)
+                }
                 core.connected(index)
                 if !isFirst { core.metrics.reconnected() }
                 isFirst = false
@@ -114,7 +116,9 @@ struct ConnectionWorker {
                     connection.forget(member.payload.statement)
                     continue
                 }
-                if SQLState.isRace(error.sqlState), races < 3, ContinuousClock.now < member.deadline, !core.isInterrupted(index) {
+                if SQLState.isRace(error.sqlState), races < 3, ContinuousClock.now < member.deadline,
+                    !core.isInterrupted(index)
+                {
                     races += 1
                     _ = wake.wait(until: .now.advanced(by: .milliseconds(races) * Double.random(in: 0.5...2)))
                     continue
@@ -130,7 +134,9 @@ struct ConnectionWorker {
         return execute(group, on: connection, responseWait: &responseWait)
     }
 
-    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection, responseWait: inout ResponseWait) -> GroupOutcome {
+    private func execute(
+        _ group: [PoolCore.Machine.Taken], on connection: Connection, responseWait: inout ResponseWait
+    ) -> GroupOutcome {
         let members = group.map { GroupMember(statement: $0.payload.statement, parameters: $0.payload.parameters) }
         return connection.execute(members, responseWait: &responseWait) { core.isInterrupted(index) }
     }
@@ -139,7 +145,9 @@ struct ConnectionWorker {
         let timeout = core.configuration.statementTimeout
         // The server's own time-out applies first. Beyond this limit, the network or the server's machine must be down.
         let longest = timeout > .zero ? timeout * min(group.count, 4) + .seconds(1) : nil
-        return ResponseWait(sentAt: .now, deadline: group.lazy.map(\.deadline).min(), longest: longest, grace: core.configuration.cancelGrace)
+        return ResponseWait(
+            sentAt: .now, deadline: group.lazy.map(\.deadline).min(), longest: longest,
+            grace: core.configuration.cancelGrace)
     }
 
     // MARK: Results
@@ -175,7 +183,8 @@ struct ConnectionWorker {
             with: doubtful.map {
                 .failure(
                     PostgresError(
-                        code: .fateUnknown, sqlState: error.sqlState, statement: $0.payload.statement.name, serverDetail: error.serverDetail))
+                        code: .fateUnknown, sqlState: error.sqlState, statement: $0.payload.statement.name,
+                        serverDetail: error.serverDetail))
             })
         core.requeue(repeatable.map(\.id), worker: index)
     }

@@ -64,11 +64,13 @@ final class PoolCore: Sendable {
         let bytes = request.parameters.bytes.count
         let (action, wake, timer, depth) = state.withLock { state in
             let action = state.machine.submit(
-                id, payload: request, waiter: waiter, bytes: bytes, lockKey: lockKey, user: user, deadline: deadline, now: request.submittedAt)
+                id, payload: request, waiter: waiter, bytes: bytes, lockKey: lockKey, user: user, deadline: deadline,
+                now: request.submittedAt)
             switch action {
             case .queued(let worker, let wakeTimer):
                 return (
-                    action, worker.map { state.wakes[$0] }, wakeTimer ? state.timerWake : nil, (state.machine.queueDepth, state.machine.queueBytes)
+                    action, worker.map { state.wakes[$0] }, wakeTimer ? state.timerWake : nil,
+                    (state.machine.queueDepth, state.machine.queueBytes)
                 )
             case .refused:
                 return (action, nil, nil, (state.machine.queueDepth, state.machine.queueBytes))
@@ -96,7 +98,8 @@ final class PoolCore: Sendable {
 
     private func resume(_ answer: Machine.Answer) {
         metrics.failed(answer.payload.statement.name, with: answer.code)
-        answer.waiter.resume(returning: .failure(PostgresError(code: answer.code, statement: answer.payload.statement.name)))
+        answer.waiter.resume(
+            returning: .failure(PostgresError(code: answer.code, statement: answer.payload.statement.name)))
     }
 
     // MARK: Lifecycle
@@ -179,7 +182,10 @@ final class PoolCore: Sendable {
         while true {
             let (expired, next, depth, isClosed) = state.withLock { state in
                 let (expired, next) = state.machine.expire(now: .now)
-                return (expired, next, (state.machine.queueDepth, state.machine.queueBytes), state.machine.lifecycle == .closed)
+                return (
+                    expired, next, (state.machine.queueDepth, state.machine.queueBytes),
+                    state.machine.lifecycle == .closed
+                )
             }
             resume(expired)
             metrics.queued(depth.0, bytes: depth.1)

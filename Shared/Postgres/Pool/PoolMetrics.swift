@@ -45,7 +45,8 @@ struct PoolMetrics: Sendable {
     func failed(_ statement: String, with code: PostgresError.Code) {
         if code == .queueFull { refused.increment() }
         Counter(
-            label: "strata_postgres_failures_total", dimensions: [("pool", pool), ("statement", statement), ("code", code.description)]
+            label: "strata_postgres_failures_total",
+            dimensions: [("pool", pool), ("statement", statement), ("code", code.description)]
         )
         .increment()
     }
@@ -68,7 +69,8 @@ struct StatementTimers {
     private mutating func timer(_ statement: String) -> Timer {
         if let known = timers[statement] { return known }
         let timer = Timer(
-            label: "strata_postgres_statement_duration_seconds", dimensions: [("pool", pool), ("statement", statement)],
+            label: "strata_postgres_statement_duration_seconds",
+            dimensions: [("pool", pool), ("statement", statement)],
             preferredDisplayUnit: .seconds)
         timers[statement] = timer
         return timer

@@ -44,7 +44,10 @@ extension PoolStateMachine {
             guard let payload = table[slot].payload else { continue }
             markSent(slot, by: worker)
             ownKey(of: slot, worker)
-            group.append(Taken(id: table.id(of: slot), payload: payload, deadline: table[slot].deadline, lockKey: table[slot].lockKey))
+            group.append(
+                Taken(
+                    id: table.id(of: slot), payload: payload, deadline: table[slot].deadline,
+                    lockKey: table[slot].lockKey))
         }
         return group
     }
@@ -90,7 +93,9 @@ extension PoolStateMachine {
             guard let slot = table.slot(of: id), case .sent(worker, let cancelled) = table[slot].phase else { continue }
             let deadline = table[slot].deadline
             if cancelled || deadline <= now {
-                if let answer = answer(slot, with: cancelled ? .cancelled : .deadlineExceeded) { answers.append(answer) }
+                if let answer = answer(slot, with: cancelled ? .cancelled : .deadlineExceeded) {
+                    answers.append(answer)
+                }
                 continue
             }
             unlist(slot)
@@ -111,7 +116,9 @@ extension PoolStateMachine {
     /// Removes sent requests whose outcome is definite, and returns their waiters for the worker to resume.
     mutating func finish(_ ids: [RequestID], worker: Int) -> [(waiter: Waiter, isCancelled: Bool)?] {
         ids.map { id in
-            guard let slot = table.slot(of: id), case .sent(worker, let cancelled) = table[slot].phase else { return nil }
+            guard let slot = table.slot(of: id), case .sent(worker, let cancelled) = table[slot].phase else {
+                return nil
+            }
             unlist(slot)
             releaseKey(of: slot)
             return table.release(slot).waiter.map { ($0, cancelled) }

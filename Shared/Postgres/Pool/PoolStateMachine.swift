@@ -99,7 +99,8 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     mutating func reserve() -> RequestID { table.reserve() }
 
     mutating func submit(
-        _ id: RequestID, payload: Payload, waiter: Waiter, bytes: Int, lockKey: UInt64?, user: UInt64? = nil, deadline: Instant, now: Instant
+        _ id: RequestID, payload: Payload, waiter: Waiter, bytes: Int, lockKey: UInt64?, user: UInt64? = nil,
+        deadline: Instant, now: Instant
     ) -> SubmitAction {
         let slot = id.slot
         if let code = refusal(slot, bytes: bytes, deadline: deadline, now: now) {
@@ -218,7 +219,9 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         case .sent(let worker, let cancelled):
             workers[worker].sent -= 1
             if cancelled { workers[worker].cancelled -= 1 }
-            if let user = table[slot].user, let count = inFlightByUser[user] { inFlightByUser[user] = count > 1 ? count - 1 : nil }
+            if let user = table[slot].user, let count = inFlightByUser[user] {
+                inFlightByUser[user] = count > 1 ? count - 1 : nil
+            }
         }
     }
 

@@ -74,7 +74,8 @@ public final class PostgresPool: Service, Sendable {
     /// Throws ``PostgresError``. Every code except ``PostgresError/Code/fateUnknown`` means that the statement had no
     /// effect.
     public func query(
-        _ statement: Statement, with parameters: [Value] = [], lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
+        _ statement: Statement, with parameters: [Value] = [], lockKey: UInt64? = nil, user: UInt64? = nil,
+        deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
         let encoded = try EncodedParameters(parameters, statement: statement.name)
         let request = Request(statement: statement, parameters: encoded, submittedAt: .now)
@@ -100,12 +101,17 @@ public final class PostgresPool: Service, Sendable {
 
     /// Reserves a request id after the pool has started. Services start concurrently, so the first call may precede
     /// `run()`.
-    private func reservedOnceStarted(_ statement: Statement, deadline: ContinuousClock.Instant) async throws(PostgresError) -> RequestID {
-        guard ContinuousClock.now < deadline else { throw PostgresError(code: .deadlineExceeded, statement: statement.name) }
+    private func reservedOnceStarted(
+        _ statement: Statement, deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> RequestID {
+        guard ContinuousClock.now < deadline else {
+            throw PostgresError(code: .deadlineExceeded, statement: statement.name)
+        }
         while true {
             if let id = core.reserve() { return id }
             guard ContinuousClock.now < deadline else {
-                throw PostgresError(code: .connectionUnavailable, statement: statement.name, reason: "the pool is not running")
+                throw PostgresError(
+                    code: .connectionUnavailable, statement: statement.name, reason: "the pool is not running")
             }
             do {
                 try await Task.sleep(for: .milliseconds(2))

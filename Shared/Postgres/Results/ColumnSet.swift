@@ -41,9 +41,15 @@ public struct ColumnNames: ~Copyable {
     ///
     /// Throws ``PostgresError/Code/decoding`` naming the column if it is missing or ambiguous, or if its type cannot be
     /// read as `Value`.
-    public mutating func column<Value: PostgresDecodable>(_ name: String, as: Value.Type = Value.self) throws(PostgresError) -> Column<Value> {
-        guard let index = columns.firstIndex(where: { $0.name == name }) else { throw error(in: name, reason: "does not exist") }
-        guard columns.lastIndex(where: { $0.name == name }) == index else { throw error(in: name, reason: "is there more than once") }
+    public mutating func column<Value: PostgresDecodable>(
+        _ name: String, as: Value.Type = Value.self
+    ) throws(PostgresError) -> Column<Value> {
+        guard let index = columns.firstIndex(where: { $0.name == name }) else {
+            throw error(in: name, reason: "does not exist")
+        }
+        guard columns.lastIndex(where: { $0.name == name }) == index else {
+            throw error(in: name, reason: "is there more than once")
+        }
         guard Value.columnTypes.contains(columns[index].type) else {
             throw error(in: name, reason: "is of type \(columns[index].type), not a \(Value.self)")
         }

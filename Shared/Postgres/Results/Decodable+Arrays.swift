@@ -12,7 +12,9 @@ private func decodeElements<Element>(
     _ field: borrowing PostgresField, accepting types: UInt32..., element: (UnsafeRawBufferPointer?) -> Element?
 ) -> [Element]? {
     var reader = ArrayReader(bytes: field.bytes)
-    guard let dimensions = reader.int32(), reader.int32() != nil, let type = reader.int32(), types.contains(UInt32(bitPattern: type)) else {
+    guard let dimensions = reader.int32(), reader.int32() != nil, let type = reader.int32(),
+        types.contains(UInt32(bitPattern: type))
+    else {
         return nil
     }
     if dimensions == 0 { return [] }
@@ -64,7 +66,9 @@ extension String: PostgresArrayElement {
 
     /// Decodes `text[]`, `varchar[]` and `name[]` without NULL elements.
     public static func decodeArray(_ field: borrowing PostgresField) -> [String]? {
-        decodeElements(field, accepting: OID.text, OID.varchar, OID.name) { $0.map { String(decoding: $0, as: UTF8.self) } }
+        decodeElements(field, accepting: OID.text, OID.varchar, OID.name) {
+            $0.map { String(decoding: $0, as: UTF8.self) }
+        }
     }
 }
 
@@ -74,7 +78,9 @@ extension Optional: PostgresArrayElement where Wrapped == String {
 
     /// Decodes `text[]`, `varchar[]` and `name[]`. A NULL element is `nil`.
     public static func decodeArray(_ field: borrowing PostgresField) -> [String?]? {
-        decodeElements(field, accepting: OID.text, OID.varchar, OID.name) { .some($0.map { String(decoding: $0, as: UTF8.self) }) }
+        decodeElements(field, accepting: OID.text, OID.varchar, OID.name) {
+            .some($0.map { String(decoding: $0, as: UTF8.self) })
+        }
     }
 }
 

@@ -8,7 +8,9 @@ public import Foundation
 
 extension String: PostgresDecodable {
     /// The types that ``decode(_:)`` accepts.
-    public static var columnTypes: [UInt32] { [OID.text, OID.varchar, OID.bpchar, OID.name, OID.json, OID.unknown, OID.jsonb] }
+    public static var columnTypes: [UInt32] {
+        [OID.text, OID.varchar, OID.bpchar, OID.name, OID.json, OID.unknown, OID.jsonb]
+    }
 
     /// Decodes `text`, `varchar`, `char(n)`, `name`, `json` and `jsonb`.
     public static func decode(_ field: borrowing PostgresField) -> String? {

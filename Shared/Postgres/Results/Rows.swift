@@ -58,7 +58,9 @@ public struct Row: Sendable {
 
     /// Returns the value of the column with exactly this name, or `nil` for NULL. The errors are those of
     /// ``getOptional(_:as:)-(Int,_)``.
-    public func getOptional<T: PostgresDecodable>(_ column: String, as type: T.Type = T.self) throws(PostgresError) -> T? {
+    public func getOptional<T: PostgresDecodable>(
+        _ column: String, as type: T.Type = T.self
+    ) throws(PostgresError) -> T? {
         try getOptional(position(of: column), as: type)
     }
 

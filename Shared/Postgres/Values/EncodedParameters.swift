@@ -33,7 +33,9 @@ struct EncodedParameters: Sendable {
     static let maximumBytes = 512 * 1024 * 1024
 
     init(_ values: [Value], statement: String) throws(PostgresError) {
-        guard values.count <= Self.maximumCount else { throw Self.error("more than \(Self.maximumCount) parameters", in: statement) }
+        guard values.count <= Self.maximumCount else {
+            throw Self.error("more than \(Self.maximumCount) parameters", in: statement)
+        }
         bytes.reserveCapacity(values.reduce(0) { $0 + Self.headerSize + 1 + Self.sizeHint($1) })
         for value in values {
             let header = bytes.count
@@ -65,7 +67,11 @@ struct EncodedParameters: Sendable {
             let length = base.loadUnaligned(fromByteOffset: offset, as: Int32.self)
             let type = base.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
             let format = Int32(base.load(fromByteOffset: offset + 8, as: UInt8.self))
-            body(index, Field(start: length < 0 ? nil : base + offset + headerSize, length: max(0, length), type: type, format: format))
+            body(
+                index,
+                Field(
+                    start: length < 0 ? nil : base + offset + headerSize, length: max(0, length), type: type,
+                    format: format))
             offset += headerSize + 1 + Int(max(0, length))
         }
     }

@@ -58,7 +58,9 @@ extension ProtocolClient {
         return try await transfer("the download", idle: idle) { [request] watch in
             let response = try await self.http.execute(request, deadline: .distantFuture)
             watch.touch()
-            guard response.status == .ok || response.status == .partialContent else { return try await Self.answer(from: response, watchedBy: watch) }
+            guard response.status == .ok || response.status == .partialContent else {
+                return try await Self.answer(from: response, watchedBy: watch)
+            }
             var place = try Self.firstOffset(of: response, asked: offset)
             for try await piece in response.body {
                 watch.touch()
@@ -84,7 +86,9 @@ extension ProtocolClient {
     private static func firstOffset(of response: HTTPClientResponse, asked: Int) throws -> Int {
         guard response.status == .partialContent else { return 0 }
         let text = response.headers.first(name: "Content-Range") ?? ""
-        guard text.hasPrefix("bytes "), let first = text.dropFirst(6).split(separator: "-").first.flatMap({ Int($0) }), first == asked else {
+        guard text.hasPrefix("bytes "), let first = text.dropFirst(6).split(separator: "-").first.flatMap({ Int($0) }),
+            first == asked
+        else {
             throw ProtocolClientError(.malformed, "other bytes came than were asked for")
         }
         return first
@@ -96,7 +100,9 @@ extension ProtocolClient {
         return try await Self.answer(from: response, watchedBy: watch)
     }
 
-    private static func answer(from response: HTTPClientResponse, watchedBy watch: IdleWatch) async throws -> RESTResponse {
+    private static func answer(
+        from response: HTTPClientResponse, watchedBy watch: IdleWatch
+    ) async throws -> RESTResponse {
         var body = Data()
         for try await piece in response.body where body.count < refusalBytes {
             watch.touch()

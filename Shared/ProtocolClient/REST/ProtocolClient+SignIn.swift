@@ -5,14 +5,18 @@ extension ProtocolClient {
     /// - Throws: ``ProtocolClientError/Code/refused`` if the response contains none.
     public func nonce(deadline: ContinuousClock.Instant? = nil) async throws -> String {
         let answer = try await call("POST", "/nonces", deadline: deadline)
-        guard answer.isSuccess, let nonce = answer.json["nonce"].string else { throw ProtocolClientError(.refused, "no nonce", answer: answer) }
+        guard answer.isSuccess, let nonce = answer.json["nonce"].string else {
+            throw ProtocolClientError(.refused, "no nonce", answer: answer)
+        }
         return nonce
     }
 
     /// Exchanges an identity token for a session.
     /// - Returns: the session token.
     /// - Throws: ``ProtocolClientError/Code/refused`` if the response contains none.
-    public func signIn(appID: String, identityToken: String, deadline: ContinuousClock.Instant? = nil) async throws -> String {
+    public func signIn(
+        appID: String, identityToken: String, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> String {
         let body: JSONValue = ["app_id": .string(appID), "identity_token": .string(identityToken)]
         let answer = try await call("POST", "/sessions", body: body, deadline: deadline)
         guard answer.isSuccess, let token = answer.json["session_token"].string else {

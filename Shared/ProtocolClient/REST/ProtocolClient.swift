@@ -44,7 +44,8 @@ public final class ProtocolClient: Sendable {
         self.version = version
         self.trust = trust
         self.eventLoopGroup = eventLoopGroup
-        var configuration = HTTPClient.Configuration(tlsConfiguration: try trust.tlsConfiguration(), redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: try trust.tlsConfiguration(), redirectConfiguration: .disallow)
         configuration.httpVersion = .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // Half of the server's time-out of 15 s for the first request. The pool may open connections that it does not
@@ -71,7 +72,8 @@ public final class ProtocolClient: Sendable {
         _ method: String, _ path: String, body: JSONValue? = nil, token: String? = nil, headers: [String: String] = [:],
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> RESTResponse {
-        try await call(method, path, data: body.map { Data($0.text.utf8) }, token: token, headers: headers, deadline: deadline)
+        try await call(
+            method, path, data: body.map { Data($0.text.utf8) }, token: token, headers: headers, deadline: deadline)
     }
 
     /// Makes a REST call with a body of any bytes, otherwise like ``call(_:_:body:token:headers:deadline:)``.
@@ -84,7 +86,9 @@ public final class ProtocolClient: Sendable {
         request.headers.add(name: "Accept", value: version.accept)
         if let token { request.headers.add(name: "Authorization", value: "Layer session-token=\"\(token)\"") }
         if let data {
-            request.headers.add(name: "Content-Type", value: method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json")
+            request.headers.add(
+                name: "Content-Type", value: method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json"
+            )
             request.body = .bytes(ByteBuffer(data: data))
         }
         for (name, value) in headers {
@@ -93,7 +97,9 @@ public final class ProtocolClient: Sendable {
         }
         let deadline = deadline ?? .now + Self.defaultTimeout
         let remaining = deadline - .now
-        guard remaining > .zero else { throw ProtocolClientError(.deadlineExceeded, "\(method) \(path) was given no time") }
+        guard remaining > .zero else {
+            throw ProtocolClientError(.deadlineExceeded, "\(method) \(path) was given no time")
+        }
         do {
             let response = try await http.execute(request, deadline: .now() + TimeAmount(remaining))
             let body = try await Self.collect(response.body, until: deadline)
@@ -108,18 +114,24 @@ public final class ProtocolClient: Sendable {
     static func failure(_ error: any Error, of what: String) -> any Error {
         if error is CancellationError || error is ProtocolClientError { return error }
         switch error as? HTTPClientError {
-        case .some(.deadlineExceeded), .some(.connectTimeout): return ProtocolClientError(.deadlineExceeded, "\(what) took too long")
-        case .some(.invalidURL), .some(.emptyHost), .some(.emptyScheme): return ProtocolClientError(.invalidURL, "\(what): the URL is none")
+        case .some(.deadlineExceeded), .some(.connectTimeout):
+            return ProtocolClientError(.deadlineExceeded, "\(what) took too long")
+        case .some(.invalidURL), .some(.emptyHost), .some(.emptyScheme):
+            return ProtocolClientError(.invalidURL, "\(what): the URL is none")
         default: break
         }
         if Task.isCancelled { return CancellationError() }
-        if ServerTrust.isDistrust(error) { return ProtocolClientError(.untrusted, "\(what): the certificate is not trusted") }
+        if ServerTrust.isDistrust(error) {
+            return ProtocolClientError(.untrusted, "\(what): the certificate is not trusted")
+        }
         return ProtocolClientError(.transport, "\(what): \(error)")
     }
 
     /// Returns the whole body. The HTTP client's deadline covers only the response's head, but a server may also stall
     /// within the body.
-    private static func collect(_ body: HTTPClientResponse.Body, until deadline: ContinuousClock.Instant) async throws -> ByteBuffer {
+    private static func collect(
+        _ body: HTTPClientResponse.Body, until deadline: ContinuousClock.Instant
+    ) async throws -> ByteBuffer {
         try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
             group.addTask { try await body.collect(upTo: bodyLimit) }
             group.addTask {
@@ -138,6 +150,8 @@ extension TimeAmount {
     /// Creates a time amount of the same length, limited to 200 years.
     init(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
-        self = seconds > 9_000_000_000 ? .hours(24 * 365 * 200) : .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        self =
+            seconds > 9_000_000_000
+            ? .hours(24 * 365 * 200) : .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 }

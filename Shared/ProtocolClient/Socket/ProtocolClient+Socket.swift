@@ -28,14 +28,18 @@ extension ProtocolClient {
             if !value.isEmpty { head.headers.add(name: name, value: value) }
         }
         let limit = deadline ?? .now + Self.defaultTimeout
-        let opening = SocketOpening(head: head, options: options, tls: address.isSecure ? try trust.tlsConfiguration() : nil, host: address.host)
+        let opening = SocketOpening(
+            head: head, options: options, tls: address.isSecure ? try trust.tlsConfiguration() : nil, host: address.host
+        )
         let outcome = try await opening.open(on: eventLoopGroup, port: address.port, deadline: limit)
         switch outcome {
-        case .refused(let answer): throw ProtocolClientError(.refused, "the server did not open a socket", answer: answer)
+        case .refused(let answer):
+            throw ProtocolClientError(.refused, "the server did not open a socket", answer: answer)
         case .opened(let socket, let chosen):
             guard chosen == (subprotocol.isEmpty ? nil : subprotocol) else {
                 await socket.abort()
-                throw ProtocolClientError(.malformed, "the server chose the subprotocol \(chosen ?? "none") instead of \(subprotocol)")
+                throw ProtocolClientError(
+                    .malformed, "the server chose the subprotocol \(chosen ?? "none") instead of \(subprotocol)")
             }
             return socket
         }
@@ -51,7 +55,9 @@ struct SocketAddressParts: Equatable {
     let path: String
 
     init(_ url: String) throws {
-        guard let parts = URLComponents(string: url), let host = parts.host, parts.scheme == "ws" || parts.scheme == "wss" else {
+        guard let parts = URLComponents(string: url), let host = parts.host,
+            parts.scheme == "ws" || parts.scheme == "wss"
+        else {
             throw ProtocolClientError(.invalidURL, "the WebSocket URL must begin with ws:// or wss://")
         }
         isSecure = parts.scheme == "wss"

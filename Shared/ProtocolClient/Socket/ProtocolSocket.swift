@@ -81,7 +81,9 @@ public final class ProtocolSocket: Sendable {
 
     /// Sends a signal, which has no response.
     public func signal(_ type: String, objectID: String, data: JSONValue) async throws {
-        try await sendPacket(["type": "signal", "body": ["type": .string(type), "object": ["id": .string(objectID)], "data": data]])
+        try await sendPacket([
+            "type": "signal", "body": ["type": .string(type), "object": ["id": .string(objectID)], "data": data],
+        ])
     }
 
     /// Sends a typing indicator: `started`, `paused` or `finished`.
@@ -100,12 +102,15 @@ public final class ProtocolSocket: Sendable {
     public func sendText(_ text: String) async throws { try await sendFrame(.text, data: ByteBuffer(string: text)) }
 
     /// Sends a binary frame.
-    public func sendBinary(_ binary: [UInt8]) async throws { try await sendFrame(.binary, data: ByteBuffer(bytes: binary)) }
+    public func sendBinary(_ binary: [UInt8]) async throws {
+        try await sendFrame(.binary, data: ByteBuffer(bytes: binary))
+    }
 
     /// Sends a frame of any kind. `mask: false` violates the protocol, for tests.
     public func sendFrame(opcode: UInt8, bytes: [UInt8], isFinal: Bool = true, mask: Bool = true) async throws {
         guard let opcode = WebSocketOpcode(encodedWebSocketOpcode: opcode) else { return }
-        let frame = WebSocketFrame(fin: isFinal, opcode: opcode, maskKey: mask ? .random() : nil, data: ByteBuffer(bytes: bytes))
+        let frame = WebSocketFrame(
+            fin: isFinal, opcode: opcode, maskKey: mask ? .random() : nil, data: ByteBuffer(bytes: bytes))
         try await writing { try await self.channel.writeAndFlush(frame).get() }
     }
 
@@ -118,7 +123,8 @@ public final class ProtocolSocket: Sendable {
     /// - Parameter what: the name of the expected packet in the error for an exceeded deadline.
     /// - Throws: ``ProtocolClientError`` `deadlineExceeded` or `closed`; `CancellationError`.
     public func nextPacket(
-        _ what: String = "a packet", deadline: ContinuousClock.Instant? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool
+        _ what: String = "a packet", deadline: ContinuousClock.Instant? = nil,
+        where matches: @escaping @Sendable (ReceivedPacket) -> Bool
     ) async throws -> ReceivedPacket {
         try await wait(until: deadline, for: what) { SocketInbox.Waiter.match(matches, $0) }
     }
@@ -129,7 +135,9 @@ public final class ProtocolSocket: Sendable {
     public func takePackets(atMost limit: Int) async throws -> [ReceivedPacket] {
         let waiting = inbox.withLock { $0.takeUntaken(limit) }
         guard waiting.isEmpty else {
-            if isPaused.exchange(false, ordering: .relaxed) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
+            if isPaused.exchange(false, ordering: .relaxed) {
+                channel.setOption(.autoRead, value: true).whenComplete { _ in }
+            }
             return waiting
         }
         return [try await nextPacket(deadline: .now + .seconds(86_400 * 365)) { _ in true }]
@@ -139,7 +147,9 @@ public final class ProtocolSocket: Sendable {
     public func nextChange(
         _ operation: String, of objectType: String, id: String? = nil, deadline: ContinuousClock.Instant? = nil
     ) async throws -> ReceivedPacket {
-        try await nextPacket("\(objectType) \(operation)", deadline: deadline) { $0.isChange(operation, of: objectType, id: id) }
+        try await nextPacket("\(objectType) \(operation)", deadline: deadline) {
+            $0.isChange(operation, of: objectType, id: id)
+        }
     }
 
     /// Returns a stream of all packets in order, from the first one in ``history`` to the end of the socket. Unread
@@ -161,7 +171,9 @@ public final class ProtocolSocket: Sendable {
     /// The number of received packets.
     public var receivedCount: Int { inbox.withLock { $0.received } }
     /// Returns the untaken packets for which `matches` returns true, without taking them.
-    public func pending(where matches: @escaping @Sendable (ReceivedPacket) -> Bool) -> [ReceivedPacket] { inbox.withLock { $0.pending(matches) } }
+    public func pending(where matches: @escaping @Sendable (ReceivedPacket) -> Bool) -> [ReceivedPacket] {
+        inbox.withLock { $0.pending(matches) }
+    }
     /// Discards all untaken packets.
     public func discardPending() { inbox.withLock { $0.discardUntaken() } }
     /// The server's protocol violations, at most the first 1,000:
@@ -242,14 +254,19 @@ public final class ProtocolSocket: Sendable {
         guard let (waiters, observers) = inbox.withLock({ $0.closed(closure) }) else { return }
         for observer in observers { observer.finish() }
         for waiter in waiters {
-            if case .close(let continuation) = waiter { continuation.resume(returning: closure) } else { waiter.fail(Self.closed(closure)) }
+            if case .close(let continuation) = waiter {
+                continuation.resume(returning: closure)
+            } else {
+                waiter.fail(Self.closed(closure))
+            }
         }
     }
 
     // MARK: Waiting and writing
 
     private static func closed(_ closure: SocketClosure?) -> ProtocolClientError {
-        ProtocolClientError(.closed, "the socket has closed" + (closure?.code.map { " with code \($0)" } ?? " without a close frame"))
+        ProtocolClientError(
+            .closed, "the socket has closed" + (closure?.code.map { " with code \($0)" } ?? " without a close frame"))
     }
 
     private func number() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).oldValue }
@@ -257,7 +274,8 @@ public final class ProtocolSocket: Sendable {
     /// Waits with the waiter that `waiter` creates, until the deadline or cancellation. The code that removes a
     /// continuation from the inbox resumes it.
     private func wait<Value: Sendable>(
-        until deadline: ContinuousClock.Instant?, for what: String, by waiter: (CheckedContinuation<Value, any Error>) -> SocketInbox.Waiter,
+        until deadline: ContinuousClock.Instant?, for what: String,
+        by waiter: (CheckedContinuation<Value, any Error>) -> SocketInbox.Waiter,
         afterwards: () -> Void = {}
     ) async throws -> Value {
         let id = number()
@@ -275,7 +293,9 @@ public final class ProtocolSocket: Sendable {
                 case .packet(let packet): return waiter.succeed(packet)
                 case .closure(let closure): return waiter.succeed(closure)
                 }
-                timeout = channel.eventLoop.scheduleTask(in: TimeAmount(remaining)) { [self] in inbox.withLock { $0.removeWaiter(id) }?.fail(late) }
+                timeout = channel.eventLoop.scheduleTask(in: TimeAmount(remaining)) { [self] in
+                    inbox.withLock { $0.removeWaiter(id) }?.fail(late)
+                }
                 afterwards()
                 // If the task was cancelled before the waiter was added, the cancellation handler has missed it.
                 if Task.isCancelled { inbox.withLock { $0.removeWaiter(id) }?.fail(CancellationError()) }
@@ -298,7 +318,8 @@ public final class ProtocolSocket: Sendable {
         do {
             try await body()
         } catch {
-            throw closure.map { Self.closed($0) } ?? ProtocolClientError(.transport, "a frame could not be sent: \(error)")
+            throw closure.map { Self.closed($0) }
+                ?? ProtocolClientError(.transport, "a frame could not be sent: \(error)")
         }
     }
 }

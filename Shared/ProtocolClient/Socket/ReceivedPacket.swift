@@ -30,12 +30,14 @@ public struct ReceivedPacket: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns true if the packet is this change. A nil id matches any.
     public func isChange(_ operation: String, of objectType: String, id: String? = nil) -> Bool {
-        type == "change" && self.operation == operation && self.objectType == objectType && (id == nil || objectID == id)
+        type == "change" && self.operation == operation && self.objectType == objectType
+            && (id == nil || objectID == id)
     }
 
     /// Returns true if the packet is a typing signal. Nil matches any action or conversation.
     public func isTyping(_ action: String? = nil, conversation: String? = nil) -> Bool {
-        type == "signal" && body["type"].string == "typing_indicator" && (action == nil || data["action"].string == action)
+        type == "signal" && body["type"].string == "typing_indicator"
+            && (action == nil || data["action"].string == action)
             && (conversation == nil || objectID == conversation)
     }
 

@@ -45,12 +45,18 @@ final class SocketHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func beginMessage(_ frame: WebSocketFrame, isText: Bool) {
-        if frame.fin { deliverMessage(frame.unmaskedData, isText: isText) } else { fragments = (isText, frame.unmaskedData) }
+        if frame.fin {
+            deliverMessage(frame.unmaskedData, isText: isText)
+        } else {
+            fragments = (isText, frame.unmaskedData)
+        }
     }
 
     private func continueMessage(_ frame: WebSocketFrame, context: ChannelHandlerContext) {
         guard var whole = fragments.take() else { return }
-        guard frame.data.readableBytes <= socket.messageLimit - whole.data.readableBytes else { return context.close(promise: nil) }
+        guard frame.data.readableBytes <= socket.messageLimit - whole.data.readableBytes else {
+            return context.close(promise: nil)
+        }
         whole.data.writeImmutableBuffer(frame.unmaskedData)
         fragments = frame.fin ? nil : whole
         if frame.fin { deliverMessage(whole.data, isText: whole.isText) }
@@ -81,10 +87,12 @@ final class SocketHandler: ChannelInboundHandler {
                 isSendingPong = false
                 if let ping = unansweredPing.take() { sendPong(ping, context: context) }
             }
-        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: data)), promise: written)
+        context.writeAndFlush(
+            wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: data)), promise: written)
     }
 
     private func sendFrame(_ opcode: WebSocketOpcode, data: ByteBuffer, context: ChannelHandlerContext) {
-        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)), promise: nil)
+        context.writeAndFlush(
+            wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)), promise: nil)
     }
 }

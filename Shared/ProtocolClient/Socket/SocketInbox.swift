@@ -41,7 +41,9 @@ struct SocketInbox {
 
     /// Adds a received text frame.
     /// - Returns: the waiter to resume with the packet, if any, and the observers of all packets.
-    mutating func packetReceived(_ text: String, at time: ContinuousClock.Instant) -> (taker: Waiter?, packet: ReceivedPacket, observers: Observers) {
+    mutating func packetReceived(
+        _ text: String, at time: ContinuousClock.Instant
+    ) -> (taker: Waiter?, packet: ReceivedPacket, observers: Observers) {
         let json: JSONValue
         do {
             json = try JSONValue(parsing: text)
@@ -123,7 +125,9 @@ struct SocketInbox {
     mutating func binaryReceived() { record("a binary frame after packet \(received)") }
 
     static func date(_ text: String) -> Date? {
-        if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)) { return date }
+        if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)) {
+            return date
+        }
         return try? Date(text, strategy: Date.ISO8601FormatStyle())
     }
 
@@ -186,7 +190,8 @@ extension SocketInbox.Waiter {
 
     func succeed(_ closure: SocketClosure) {
         switch self {
-        case .response(_, let continuation), .match(_, let continuation): continuation.resume(throwing: CancellationError())
+        case .response(_, let continuation), .match(_, let continuation):
+            continuation.resume(throwing: CancellationError())
         case .close(let continuation): continuation.resume(returning: closure)
         }
     }

@@ -25,21 +25,27 @@ struct SocketOpening {
     }
 
     func open(on group: any EventLoopGroup, port: Int, deadline: ContinuousClock.Instant) async throws -> Outcome {
-        guard deadline > .now else { throw ProtocolClientError(.deadlineExceeded, "the socket was given no time to open") }
+        guard deadline > .now else {
+            throw ProtocolClientError(.deadlineExceeded, "the socket was given no time to open")
+        }
         let channel: any Channel
         let negotiated: EventLoopFuture<Negotiated>
         do {
             var bootstrap = ClientBootstrap(group: group).connectTimeout(TimeAmount(deadline - .now))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             // Set the buffer before connecting, because the window is negotiated then.
-            if let bytes = options.receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: bytes) }
+            if let bytes = options.receiveBuffer {
+                bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: bytes)
+            }
             (channel, negotiated) =
                 try await bootstrap
                 .connect(host: host, port: port) { channel in
                     channel.eventLoop.makeCompletedFuture { (channel, try configure(channel)) }
                 }
         } catch let error as ChannelError {
-            if case .connectTimeout = error { throw ProtocolClientError(.deadlineExceeded, "the server could not be reached in time") }
+            if case .connectTimeout = error {
+                throw ProtocolClientError(.deadlineExceeded, "the server could not be reached in time")
+            }
             throw ProtocolClientError(.transport, "the server could not be reached: \(error)")
         } catch {
             throw ProtocolClientError(.transport, "the server could not be reached: \(error)")
@@ -52,12 +58,15 @@ struct SocketOpening {
     ) async throws -> Outcome {
         let outcome = negotiated.flatMap { negotiated in
             switch negotiated {
-            case .opened(let socket, let subprotocol): channel.eventLoop.makeSucceededFuture(Outcome.opened(socket, subprotocol: subprotocol))
+            case .opened(let socket, let subprotocol):
+                channel.eventLoop.makeSucceededFuture(Outcome.opened(socket, subprotocol: subprotocol))
             case .refused(let answer): answer.map { Outcome.refused($0) }
             }
         }
         // Closing the channel fails all pending futures.
-        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(max(deadline - .now, .zero))) { channel.close(promise: nil) }
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(max(deadline - .now, .zero))) {
+            channel.close(promise: nil)
+        }
         defer { timeout.cancel() }
         return try await withTaskCancellationHandler {
             do {
@@ -67,7 +76,9 @@ struct SocketOpening {
             } catch {
                 try? await channel.close()
                 if Task.isCancelled { throw CancellationError() }
-                if deadline <= .now { throw ProtocolClientError(.deadlineExceeded, "the server did not open the socket in time") }
+                if deadline <= .now {
+                    throw ProtocolClientError(.deadlineExceeded, "the server did not open the socket in time")
+                }
                 throw ProtocolClientError(.transport, "the socket could not be opened: \(error)")
             }
         } onCancel: {
@@ -79,23 +90,27 @@ struct SocketOpening {
         if let tls {
             let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
             let context = try NIOSSLContext(configuration: tls)
-            try channel.pipeline.syncOperations.addHandler(NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host))
+            try channel.pipeline.syncOperations.addHandler(
+                NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host))
         }
-        let upgrader = NIOTypedWebSocketClientUpgrader<Negotiated>(maxFrameSize: options.frameLimit) { [options] channel, response in
+        let upgrader = NIOTypedWebSocketClientUpgrader<Negotiated>(maxFrameSize: options.frameLimit) {
+            [options] channel, response in
             channel.eventLoop.makeCompletedFuture {
                 let socket = ProtocolSocket(channel: channel, options: options)
                 try channel.pipeline.syncOperations.addHandler(SocketHandler(socket: socket))
                 return Negotiated.opened(socket, subprotocol: response.headers.first(name: "Sec-WebSocket-Protocol"))
             }
         }
-        let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
+        let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) {
+            channel in
             channel.eventLoop.makeCompletedFuture {
                 let answer = channel.eventLoop.makePromise(of: RESTResponse.self)
                 try channel.pipeline.syncOperations.addHandler(RefusalHandler(answer: answer))
                 return Negotiated.refused(answer.futureResult)
             }
         }
-        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: .init(upgradeConfiguration: configuration))
+        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
+            configuration: .init(upgradeConfiguration: configuration))
     }
 }
 

@@ -51,7 +51,9 @@ struct JSONText {
     private mutating func word(_ word: StaticString, as value: JSONValue) throws(Malformed) -> JSONValue {
         let count = word.utf8CodeUnitCount
         guard position + count <= bytes.count else { throw malformed("an unknown word") }
-        for index in 0..<count where bytes[position + index] != word.utf8Start[index] { throw malformed("an unknown word") }
+        for index in 0..<count where bytes[position + index] != word.utf8Start[index] {
+            throw malformed("an unknown word")
+        }
         position += count
         return value
     }
@@ -113,7 +115,9 @@ struct JSONText {
             position += 1
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
-        guard let first = text.utf8.first, first == UInt8(ascii: "-") || (first >= UInt8(ascii: "0") && first <= UInt8(ascii: "9")) else {
+        guard let first = text.utf8.first,
+            first == UInt8(ascii: "-") || (first >= UInt8(ascii: "0") && first <= UInt8(ascii: "9"))
+        else {
             throw malformed("no value")
         }
         if let integer = Int64(text) { return .integer(integer) }
@@ -129,7 +133,9 @@ struct JSONText {
         let start = position
         while let byte = next {
             if byte == UInt8(ascii: "\"") {
-                guard let text = String(validating: bytes[start..<position], as: UTF8.self) else { throw malformed("no UTF-8") }
+                guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
+                    throw malformed("no UTF-8")
+                }
                 position += 1
                 return text
             }
@@ -187,7 +193,9 @@ struct JSONText {
     }
 
     private mutating func fourDigits() throws(Malformed) -> UInt32 {
-        guard position + 4 <= bytes.count, let code = UInt32(String(decoding: bytes[position..<(position + 4)], as: UTF8.self), radix: 16) else {
+        guard position + 4 <= bytes.count,
+            let code = UInt32(String(decoding: bytes[position..<(position + 4)], as: UTF8.self), radix: 16)
+        else {
             throw malformed("no code point")
         }
         position += 4

@@ -16,11 +16,15 @@ public enum JSONValue: Hashable, Sendable {
 
     /// Parses JSON text with any value at the top level.
     /// - Throws: an error if the text is not JSON.
-    public init(parsing data: some DataProtocol) throws { self = try Array(data).withUnsafeBufferPointer { try JSONText.parse($0) } }
+    public init(parsing data: some DataProtocol) throws {
+        self = try Array(data).withUnsafeBufferPointer { try JSONText.parse($0) }
+    }
 
     /// Parses JSON text with any value at the top level.
     /// - Throws: an error if the text is not JSON.
-    public init(parsing text: String) throws { self = try Array(text.utf8).withUnsafeBufferPointer { try JSONText.parse($0) } }
+    public init(parsing text: String) throws {
+        self = try Array(text.utf8).withUnsafeBufferPointer { try JSONText.parse($0) }
+    }
 
     /// The JSON text, with members sorted by name.
     public var text: String {
@@ -106,8 +110,10 @@ extension JSONValue: Codable {
     }
 }
 
-extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
-    ExpressibleByStringLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral,
+    ExpressibleByStringLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
 {
     /// Creates `null`.
     public init(nilLiteral: ()) { self = .null }

@@ -4,7 +4,9 @@
 public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
     /// The kind of error. New kinds may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Base: String { case invalidURL, deadlineExceeded, closed, refused, transport, untrusted, malformed }
+        private enum Base: String {
+            case invalidURL, deadlineExceeded, closed, refused, transport, untrusted, malformed
+        }
         private let base: Base
 
         /// The URL is malformed or has an unsupported scheme.
@@ -41,5 +43,7 @@ public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The code and the message.
-    public var description: String { "\(code): \(message)" + (answer.map { " (HTTP \($0.status), \($0.errorID ?? "no error id"))" } ?? "") }
+    public var description: String {
+        "\(code): \(message)" + (answer.map { " (HTTP \($0.status), \($0.errorID ?? "no error id"))" } ?? "")
+    }
 }

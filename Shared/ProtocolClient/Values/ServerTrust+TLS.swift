@@ -6,7 +6,8 @@ extension ServerTrust {
         var configuration = TLSConfiguration.makeClientConfiguration()
         switch self {
         case .system: break
-        case .roots(let pem): configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)))
+        case .roots(let pem):
+            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)))
         case .anyCertificate: configuration.certificateVerification = .none
         }
         return configuration

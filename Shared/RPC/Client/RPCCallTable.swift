@@ -46,7 +46,11 @@ struct RPCCallTable<Token> {
     mutating func started(_ id: UInt64, token: Token, deadline: ContinuousClock.Instant) -> Bool {
         guard calls[id] == nil else { return false }
         calls[id] = Call(token: token, deadline: deadline)
-        if let earliest = earliestDeadline { earliestDeadline = min(earliest, deadline) } else { earliestDeadline = deadline }
+        if let earliest = earliestDeadline {
+            earliestDeadline = min(earliest, deadline)
+        } else {
+            earliestDeadline = deadline
+        }
         return true
     }
 
@@ -64,7 +68,9 @@ struct RPCCallTable<Token> {
     mutating func answered(_ id: UInt64, with payload: ByteBuffer) -> Action {
         guard var call = remove(id) else { return .none }
         guard var whole = call.parts.take() else {
-            guard payload.readableBytes <= maxAnswerBytes else { return .complete(Completion(token: call.token, result: .failure(.answerTooLarge))) }
+            guard payload.readableBytes <= maxAnswerBytes else {
+                return .complete(Completion(token: call.token, result: .failure(.answerTooLarge)))
+            }
             return .complete(Completion(token: call.token, result: .success(payload)))
         }
         guard whole.readableBytes + payload.readableBytes <= maxAnswerBytes else {
@@ -83,7 +89,8 @@ struct RPCCallTable<Token> {
         let isTooLarge = whole.readableBytes + payload.readableBytes > maxAnswerBytes
         guard !isTooLarge, arriving.reserve(payload.readableBytes, beside: whole.readableBytes) else {
             arriving.release(whole.readableBytes)
-            return .completeAndCancel(Completion(token: call.token, result: .failure(isTooLarge ? .answerTooLarge : .overloaded)))
+            return .completeAndCancel(
+                Completion(token: call.token, result: .failure(isTooLarge ? .answerTooLarge : .overloaded)))
         }
         whole.writeImmutableBuffer(payload)
         call.parts = whole

@@ -23,7 +23,9 @@ extension RPCClient {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 await self.follow(resolver, in: &group) { member in await self.keepConnected(member, tls: tls) }
-                for connection in self.change({ $0.close() }) { connection.drain(within: self.configuration.drainTimeout) }
+                for connection in self.change({ $0.close() }) {
+                    connection.drain(within: self.configuration.drainTimeout)
+                }
             }
         }
         logger.debug("RPC client stopped")
@@ -31,7 +33,8 @@ extension RPCClient {
 
     /// Looks up the target periodically, and starts and retires members accordingly.
     private func follow(
-        _ resolver: RPCResolver, in group: inout DiscardingTaskGroup, keep: @escaping @Sendable (Balancer.Member) async -> Void
+        _ resolver: RPCResolver, in group: inout DiscardingTaskGroup,
+        keep: @escaping @Sendable (Balancer.Member) async -> Void
     ) async {
         var known: [RPCEndpoint: [SocketAddress]] = [:]
         var failing: Set<RPCEndpoint> = []
@@ -62,7 +65,8 @@ extension RPCClient {
     ) async -> Bool {
         for endpoint in configuration.target.endpoints {
             do {
-                known[endpoint] = if let lookUp { try await lookUp(endpoint) } else { try await resolver.addresses(of: endpoint) }
+                known[endpoint] =
+                    if let lookUp { try await lookUp(endpoint) } else { try await resolver.addresses(of: endpoint) }
                 failing.remove(endpoint)
             } catch {
                 guard !Task.isCancelled else { break }
@@ -88,7 +92,8 @@ extension RPCClient {
                 let error = error as? RPCError ?? .unavailable
                 change { $0.connectFailed(member, error: error) }
                 if error.code == .unauthenticated { metrics.refusedConnections.increment() }
-                logger.debug("RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error.message": "\(error)"])
+                logger.debug(
+                    "RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error.message": "\(error)"])
             }
             // A connection that lasted for some time shows that the address works. Reset the back-off only then.
             if .now - began > .seconds(5) { backoff.reset() }
@@ -132,13 +137,17 @@ extension RPCClient {
     }
 
     private func makeConnection(
-        to member: Balancer.Member, on channel: any Channel, mailbox: Mailbox<RPCClientConnection.Item>, tls: NIOSSLContext?,
+        to member: Balancer.Member, on channel: any Channel, mailbox: Mailbox<RPCClientConnection.Item>,
+        tls: NIOSSLContext?,
         logger: Logger
     ) throws -> RPCClientConnection {
         let pipeline = channel.pipeline.syncOperations
-        if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: configuration.tlsHostname)) }
+        if let tls {
+            try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: configuration.tlsHostname))
+        }
         let handler = RPCClientHandler(
-            configuration: configuration, arriving: arriving, mailbox: mailbox, eventLoop: channel.eventLoop, logger: logger
+            configuration: configuration, arriving: arriving, mailbox: mailbox, eventLoop: channel.eventLoop,
+            logger: logger
         ) { [weak self] in
             self?.change { $0.disconnected(member) }
         }
@@ -149,7 +158,8 @@ extension RPCClient {
             throw error
         }
         return RPCClientConnection(
-            address: member.address, channel: channel, mailbox: mailbox, handler: NIOLoopBound(handler, eventLoop: channel.eventLoop))
+            address: member.address, channel: channel, mailbox: mailbox,
+            handler: NIOLoopBound(handler, eventLoop: channel.eventLoop))
     }
 }
 

@@ -51,7 +51,9 @@ public final class RPCClient: Service {
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
         self.availability = Self.availability(of: configuration.name, logger: logger)
-        self.metrics = RPCMetrics(prefix: "strata_rpc_client", dimensions: [("target", configuration.name)], methodName: configuration.methodName)
+        self.metrics = RPCMetrics(
+            prefix: "strata_rpc_client", dimensions: [("target", configuration.name)],
+            methodName: configuration.methodName)
         self.balancer = Mutex(Balancer(connectionsPerAddress: configuration.connectionsPerAddress))
     }
 
@@ -69,7 +71,8 @@ public final class RPCClient: Service {
     /// - Throws: an ``RPCError``, with ``RPCError/isAfterLoss`` if a previous attempt was lost. If the task is
     ///   cancelled, the method returns immediately, and the handler is cancelled, too.
     public func call(
-        _ method: RPCMethod, with payload: ByteBuffer, deadline: ContinuousClock.Instant, trace: TraceID, isIdempotent: Bool = false
+        _ method: RPCMethod, with payload: ByteBuffer, deadline: ContinuousClock.Instant, trace: TraceID,
+        isIdempotent: Bool = false
     ) async throws(RPCError) -> ByteBuffer {
         let started = ContinuousClock.now
         let call = RPCOutgoingCall(method: method, payload: payload, deadline: deadline, trace: trace)
@@ -86,7 +89,9 @@ public final class RPCClient: Service {
     private func bounded(
         _ call: RPCOutgoingCall, started: ContinuousClock.Instant, isIdempotent: Bool
     ) async throws(RPCError) -> ByteBuffer {
-        guard call.payload.readableBytes + RPCFrame.requestOverhead <= configuration.maxFrameBytes else { throw .tooLarge }
+        guard call.payload.readableBytes + RPCFrame.requestOverhead <= configuration.maxFrameBytes else {
+            throw .tooLarge
+        }
         guard call.deadline > started else { throw .deadlineExceeded }
         guard !Task.isCancelled else { throw .cancelled }
         let others = inFlight.wrappingAdd(1, ordering: .relaxed).oldValue

@@ -69,7 +69,8 @@ public struct RPCClientConfiguration: Sendable {
 
     /// Creates a configuration. Other values have the defaults above.
     public init(
-        target: Target, clusterSecret: String, tls: TLSConfiguration? = nil, connectTimeout: Duration = .seconds(3), maxCallsInFlight: Int = 4096,
+        target: Target, clusterSecret: String, tls: TLSConfiguration? = nil, connectTimeout: Duration = .seconds(3),
+        maxCallsInFlight: Int = 4096,
         connectionsPerAddress: Int = 1, resolveInterval: Duration = .seconds(5),
         backoff: Backoff = Backoff(initial: .milliseconds(50), maximum: .seconds(2)), name: String? = nil
     ) {

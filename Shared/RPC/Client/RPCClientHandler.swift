@@ -63,7 +63,9 @@ final class RPCClientHandler: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         openingTimer = after(configuration.connectTimeout) { [self] in
-            if phase == .opening { failOpening(with: .unavailable, reason: "the server did not finish the opening in time") }
+            if phase == .opening {
+                failOpening(with: .unavailable, reason: "the server did not finish the opening in time")
+            }
         }
     }
 
@@ -204,9 +206,13 @@ final class RPCClientHandler: ChannelInboundHandler {
         guard phase != .closed else { return waiter.resume(returning: .notSent) }
         let remaining = RPCRequestHead.remaining(until: call.deadline, from: .now)
         guard remaining > 0 else { return waiter.resume(returning: .failed(.deadlineExceeded)) }
-        guard calls.started(id, token: waiter, deadline: call.deadline) else { return waiter.resume(returning: .failed(.internal)) }
+        guard calls.started(id, token: waiter, deadline: call.deadline) else {
+            return waiter.resume(returning: .failed(.internal))
+        }
         let head = RPCRequestHead(method: call.method, remainingMicroseconds: remaining, trace: call.trace)
-        writer.writeFrame(payload: call.payload, to: context) { $0.writeRequestHead(id: id, head, payloadBytes: call.payload.readableBytes) }
+        writer.writeFrame(payload: call.payload, to: context) {
+            $0.writeRequestHead(id: id, head, payloadBytes: call.payload.readableBytes)
+        }
     }
 
     private func flush(releasing bytes: Int = 0) {

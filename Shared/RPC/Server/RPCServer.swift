@@ -86,7 +86,8 @@ public final class RPCServer: Service {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
-                    try pipeline.addHandler(RPCServerHandler(core: core, connection: RPCServerConnection(channel: channel)))
+                    try pipeline.addHandler(
+                        RPCServerHandler(core: core, connection: RPCServerConnection(channel: channel)))
                 }
             }
             .bind(host: configuration.host, port: configuration.port).get()

@@ -41,11 +41,17 @@ struct RPCServerCallTable<Handler> {
     /// True if the connection has no calls left and can close.
     var isDrained: Bool { drain == .confirmed && calls.isEmpty }
 
-    mutating func requestReceived(_ id: UInt64, deadline: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Received {
+    mutating func requestReceived(
+        _ id: UInt64, deadline: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    ) -> Received {
         guard calls[id] == nil else { return .duplicate }
         guard deadline > now else { return .expired }
         calls[id] = .running(nil, deadline: deadline)
-        if let earliest = earliestDeadline { earliestDeadline = min(earliest, deadline) } else { earliestDeadline = deadline }
+        if let earliest = earliestDeadline {
+            earliestDeadline = min(earliest, deadline)
+        } else {
+            earliestDeadline = deadline
+        }
         return .start
     }
 

@@ -42,7 +42,8 @@ public struct RPCServerConfiguration: Sendable {
 
     /// Creates a configuration. Other values have the defaults above.
     public init(
-        host: String = "0.0.0.0", port: Int, clusterSecret: String, tls: TLSConfiguration? = nil, maxCallsInFlight: Int = 4096,
+        host: String = "0.0.0.0", port: Int, clusterSecret: String, tls: TLSConfiguration? = nil,
+        maxCallsInFlight: Int = 4096,
         maxFrameBytes: Int = 4 << 20, maxAnswerBytes: Int = 64 << 20, drainTimeout: Duration = .seconds(20)
     ) {
         self.host = host

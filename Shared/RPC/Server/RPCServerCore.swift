@@ -39,7 +39,8 @@ final class RPCServerCore: Sendable {
     /// Reserves a slot for a running handler, and bytes for the request, which ``handle(_:with:)`` releases. Returns
     /// false if the limits are reached.
     func reserveSlot(for bytes: Int) -> Bool {
-        guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight, held.reserve(bytes) else {
+        guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight, held.reserve(bytes)
+        else {
             releaseSlot()
             return false
         }
@@ -74,13 +75,17 @@ final class RPCServerCore: Sendable {
         return bounded(result, for: context)
     }
 
-    private func bounded(_ result: Result<ByteBuffer, RPCError>, for context: RPCContext) -> Result<ByteBuffer, RPCError> {
+    private func bounded(
+        _ result: Result<ByteBuffer, RPCError>, for context: RPCContext
+    ) -> Result<ByteBuffer, RPCError> {
         switch result {
         case .success(let answer) where answer.readableBytes > configuration.maxAnswerBytes:
             log(for: context, "RPC answer is too large", metadata: ["rpc.bytes": "\(answer.readableBytes)"])
             return .failure(.answerTooLarge)
         case .failure(let error) where (error.payload?.readableBytes ?? 0) + 64 > configuration.maxFrameBytes:
-            log(for: context, "RPC error payload is too large", metadata: ["rpc.bytes": "\(error.payload?.readableBytes ?? 0)"])
+            log(
+                for: context, "RPC error payload is too large",
+                metadata: ["rpc.bytes": "\(error.payload?.readableBytes ?? 0)"])
             return .failure(.internal)
         case .success, .failure:
             return result

@@ -168,7 +168,9 @@ final class RPCServerHandler: ChannelInboundHandler {
             // returns.
             let task = Task { [core, connection] in
                 let result = await core.handle(context, with: payload)
-                if !connection.put(.finished(id: id, method: context.method, started: now, result)) { core.releaseSlot() }
+                if !connection.put(.finished(id: id, method: context.method, started: now, result)) {
+                    core.releaseSlot()
+                }
             }
             calls.attached(toCall: id, handler: task)
         }
@@ -197,7 +199,8 @@ final class RPCServerHandler: ChannelInboundHandler {
         spareMail = []
         for item in mail {
             switch item {
-            case .finished(let id, let method, let started, let result): finished(id, method: method, startedAt: started, with: result)
+            case .finished(let id, let method, let started, let result):
+                finished(id, method: method, startedAt: started, with: result)
             case .drain(let limit): drain(within: limit)
             case .close: context?.close(promise: nil)
             }
@@ -207,7 +210,10 @@ final class RPCServerHandler: ChannelInboundHandler {
         spareMail = mail
     }
 
-    private func finished(_ id: UInt64, method: RPCMethod, startedAt started: ContinuousClock.Instant, with result: Result<ByteBuffer, RPCError>) {
+    private func finished(
+        _ id: UInt64, method: RPCMethod, startedAt started: ContinuousClock.Instant,
+        with result: Result<ByteBuffer, RPCError>
+    ) {
         let code: RPCError.Code?
         switch result {
         case .success(let answer) where answer.readableBytes > core.configuration.partBytes:
@@ -221,7 +227,9 @@ final class RPCServerHandler: ChannelInboundHandler {
         case .success(let answer):
             code = nil
             if calls.finished(id, isLong: false) == .answer {
-                writer.writeFrame(payload: answer, to: context) { $0.writeFrameHead(.answer, id: id, bodyBytes: answer.readableBytes) }
+                writer.writeFrame(payload: answer, to: context) {
+                    $0.writeFrameHead(.answer, id: id, bodyBytes: answer.readableBytes)
+                }
             }
             core.releaseSlot()
         case .failure(let error):
@@ -240,7 +248,9 @@ final class RPCServerHandler: ChannelInboundHandler {
         while context.channel.isWritable, let piece = longAnswers.next() {
             let kind: RPCFrame.Kind = piece.isLast ? .answer : .answerPart
             core.held.release(piece.payload.readableBytes)
-            writer.writeFrame(payload: piece.payload, to: context) { $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes) }
+            writer.writeFrame(payload: piece.payload, to: context) {
+                $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes)
+            }
             if piece.isLast {
                 calls.sent(piece.id)
                 core.releaseSlot()
@@ -279,7 +289,8 @@ final class RPCServerHandler: ChannelInboundHandler {
         guard calls.drainAsked() else { return }
         writer.writeFrame(.goaway)
         drainTimer = after(limit) { [self] in
-            core.logger.warning("RPC calls still running at the end of draining", metadata: ["rpc.calls": "\(calls.count)"])
+            core.logger.warning(
+                "RPC calls still running at the end of draining", metadata: ["rpc.calls": "\(calls.count)"])
             context?.close(promise: nil)
         }
     }

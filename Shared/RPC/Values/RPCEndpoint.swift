@@ -15,7 +15,9 @@ public struct RPCEndpoint: Hashable, Sendable, CustomStringConvertible, Expressi
 
     /// Parses `host:port` or `[v6 address]:port`. Returns nil for anything else, or if the port is not in 1...65535.
     public init?(_ text: String) {
-        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]), (1...65_535).contains(port) else { return nil }
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (1...65_535).contains(port)
+        else { return nil }
         var host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = host.dropFirst().dropLast()

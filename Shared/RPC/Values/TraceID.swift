@@ -17,7 +17,9 @@ public struct TraceID: Sendable, Hashable, CustomStringConvertible {
     public init?(hex: String) {
         let digits = hex.utf8
         guard digits.count == 32, digits.allSatisfy({ TraceID.isHexDigit($0) }) else { return nil }
-        guard let high = UInt64(hex.prefix(16), radix: 16), let low = UInt64(hex.suffix(16), radix: 16) else { return nil }
+        guard let high = UInt64(hex.prefix(16), radix: 16), let low = UInt64(hex.suffix(16), radix: 16) else {
+            return nil
+        }
         self.init(high: high, low: low)
     }
 

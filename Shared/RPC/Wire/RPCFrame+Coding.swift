@@ -45,7 +45,8 @@ extension RPCFrame {
         guard let version: UInt16 = body.readInteger(), let nonce = RPCNonce(from: &body) else { throw .truncatedBody }
         if kind == .challenge {
             // Earlier servers do not send their service. Later ones may send more data, which is ignored.
-            let service = body.readLengthPrefixedSlice(as: UInt8.self).flatMap { String(validating: $0.readableBytesView, as: UTF8.self) }
+            let service = body.readLengthPrefixedSlice(as: UInt8.self)
+                .flatMap { String(validating: $0.readableBytesView, as: UTF8.self) }
             return .challenge(version: version, nonce: nonce, service: service)
         }
         guard let proof = RPCProof(from: &body) else { throw .truncatedBody }
@@ -53,7 +54,8 @@ extension RPCFrame {
     }
 
     private static func request(withID id: UInt64, from body: inout ByteBuffer) throws(RPCFrameError) -> RPCFrame {
-        guard let (method, remaining, high, low) = body.readMultipleIntegers(as: (UInt16, UInt64, UInt64, UInt64).self) else { throw .truncatedBody }
+        guard let (method, remaining, high, low) = body.readMultipleIntegers(as: (UInt16, UInt64, UInt64, UInt64).self)
+        else { throw .truncatedBody }
         let head = RPCRequestHead(
             method: RPCMethod(rawValue: method), remainingMicroseconds: remaining, trace: TraceID(high: high, low: low))
         return .request(id: id, head, payload: body)

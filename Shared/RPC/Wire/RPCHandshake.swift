@@ -57,7 +57,10 @@ struct RPCSecret: Sendable {
 
     func proof(of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> RPCProof {
         RPCProof(
-            bytes: Array(HMAC<SHA256>.authenticationCode(for: RPCSecret.text(of: role, version: version, server: server, client: client), using: key))
+            bytes: Array(
+                HMAC<SHA256>
+                    .authenticationCode(
+                        for: RPCSecret.text(of: role, version: version, server: server, client: client), using: key))
         )
     }
 
@@ -65,7 +68,8 @@ struct RPCSecret: Sendable {
     func accepts(_ proof: RPCProof, of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> Bool {
         HMAC<SHA256>
             .isValidAuthenticationCode(
-                proof.bytes, authenticating: RPCSecret.text(of: role, version: version, server: server, client: client), using: key)
+                proof.bytes, authenticating: RPCSecret.text(of: role, version: version, server: server, client: client),
+                using: key)
     }
 
     private static func text(of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> [UInt8] {
@@ -94,10 +98,12 @@ struct RPCServerHandshake {
 
     func frameReceived(_ frame: RPCFrame) -> Action {
         guard case .hello(let version, let client, let proof) = frame else {
-            return .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "the first frame was not a hello")
+            return .refuse(
+                .error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "the first frame was not a hello")
         }
         guard version == RPCFrame.protocolVersion else {
-            return .refuse(.error(id: 0, code: .malformed, payload: ByteBuffer()), reason: "protocol version \(version)")
+            return .refuse(
+                .error(id: 0, code: .malformed, payload: ByteBuffer()), reason: "protocol version \(version)")
         }
         guard secret.accepts(proof, of: .client, version: version, server: nonce, client: client) else {
             return .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "wrong cluster secret")
@@ -134,7 +140,9 @@ struct RPCClientHandshake {
     mutating func frameReceived(_ frame: RPCFrame) -> Action {
         if case .error(_, let code, _) = frame {
             state = .done
-            return .fail(RPCError(code == .unauthenticated ? .unauthenticated : .unavailable), reason: "refused by the server: \(code)")
+            return .fail(
+                RPCError(code == .unauthenticated ? .unauthenticated : .unavailable),
+                reason: "refused by the server: \(code)")
         }
         switch (state, frame) {
         case (.awaitingChallenge, .challenge(let version, let server, let other)):
@@ -152,7 +160,8 @@ struct RPCClientHandshake {
         case (.awaitingWelcome(let server), .welcome(let proof)):
             state = .done
             // A server without the secret must not receive requests.
-            guard secret.accepts(proof, of: .server, version: RPCFrame.protocolVersion, server: server, client: nonce) else {
+            guard secret.accepts(proof, of: .server, version: RPCFrame.protocolVersion, server: server, client: nonce)
+            else {
                 return fail(with: .unauthenticated, reason: "the server does not hold the cluster secret")
             }
             return .established

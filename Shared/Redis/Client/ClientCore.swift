@@ -32,7 +32,10 @@ final class ClientCore {
     private var deadlines = DeadlineTimer()
     private var finished: [(command: Command, result: Result<RedisValue, RedisError>)] = []
 
-    init(configuration: RedisConfiguration, eventLoop: any EventLoop, queue: Mailbox<Command>, availability: Availability, logger: Logger) {
+    init(
+        configuration: RedisConfiguration, eventLoop: any EventLoop, queue: Mailbox<Command>,
+        availability: Availability, logger: Logger
+    ) {
         self.configuration = configuration
         self.eventLoop = eventLoop
         self.queue = queue
@@ -116,7 +119,8 @@ final class ClientCore {
         case .cluster(let map):
             guard let endpoint = master(for: dispatch.command.key, in: map) else {
                 topology.refresh()
-                finish(dispatch.command, with: .failure(RedisError(.connectionUnavailable, "no server serves this slot")))
+                finish(
+                    dispatch.command, with: .failure(RedisError(.connectionUnavailable, "no server serves this slot")))
                 return
             }
             node([endpoint]).send(dispatch)
@@ -125,13 +129,15 @@ final class ClientCore {
 
     private func master(for key: String?, in map: SlotMap) -> RedisEndpoint? {
         if let key { return map.master(of: HashSlot.of(key)) }
-        return map.masters.first { nodes[$0]?.isReady == true } ?? map.masters.first { nodes[$0] == nil } ?? map.masters.first
+        return map.masters.first { nodes[$0]?.isReady == true } ?? map.masters.first { nodes[$0] == nil }
+            ?? map.masters.first
     }
 
     private func node(_ endpoints: [RedisEndpoint]) -> ClientNode {
         let key = endpoints.first ?? RedisEndpoint(host: "localhost")
         if let node = nodes[key] { return node }
-        let node = ClientNode(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger, core: self)
+        let node = ClientNode(
+            endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger, core: self)
         nodes[key] = node
         return node
     }
@@ -142,7 +148,8 @@ final class ClientCore {
             finish(dispatch.command, with: .success(value))
             return
         }
-        guard !dispatch.command.isFinished, let redirect = Redirect(error, asked: node.endpoint), mayFollow(redirect) else {
+        guard !dispatch.command.isFinished, let redirect = Redirect(error, asked: node.endpoint), mayFollow(redirect)
+        else {
             finish(dispatch.command, with: .failure(RedisError(error)))
             return
         }
@@ -158,12 +165,16 @@ final class ClientCore {
         }
     }
 
-    private func follow(_ redirect: Redirect, for dispatch: Dispatch, after error: RedisServerError, from node: ClientNode) {
+    private func follow(
+        _ redirect: Redirect, for dispatch: Dispatch, after error: RedisServerError, from node: ClientNode
+    ) {
         var next = dispatch
         next.redirects += 1
         next.isAsking = false
         guard next.redirects <= 8 else {
-            finish(dispatch.command, with: .failure(RedisError(.tooManyRedirections, "redirected too often", serverError: error)))
+            finish(
+                dispatch.command,
+                with: .failure(RedisError(.tooManyRedirections, "redirected too often", serverError: error)))
             return
         }
         switch redirect {
@@ -184,7 +195,11 @@ final class ClientCore {
         case .tryAgain:
             eventLoop.after(.milliseconds(20)) { [weak self] in
                 guard let self else { return }
-                if next.command.isFinished { finish(next.command, with: .failure(.deadlineExceeded)) } else { route(next) }
+                if next.command.isFinished {
+                    finish(next.command, with: .failure(.deadlineExceeded))
+                } else {
+                    route(next)
+                }
                 turnEnded()
             }
         }
@@ -274,7 +289,11 @@ final class ClientCore {
         let waiting = held
         held.removeAll()
         for dispatch in waiting {
-            if dispatch.command.isFinished { finish(dispatch.command, with: .failure(.deadlineExceeded)) } else { route(dispatch) }
+            if dispatch.command.isFinished {
+                finish(dispatch.command, with: .failure(.deadlineExceeded))
+            } else {
+                route(dispatch)
+            }
         }
         turnEnded()
         updateAvailability()

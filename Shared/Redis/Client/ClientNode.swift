@@ -40,8 +40,12 @@ final class ClientNode: ConnectionKeeperDelegate {
     private(set) var isRetired = false
     private var lastFailure: RedisError?
 
-    init(endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger, core: ClientCore) {
-        keeper = ConnectionKeeper(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
+    init(
+        endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger,
+        core: ClientCore
+    ) {
+        keeper = ConnectionKeeper(
+            endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
         self.core = core
     }
 
@@ -142,7 +146,11 @@ final class ClientNode: ConnectionKeeperDelegate {
         let waiting = backlog
         backlog.removeAll()
         for dispatch in waiting {
-            if dispatch.command.isFinished { core?.finish(dispatch.command, with: .failure(.deadlineExceeded)) } else { send(dispatch) }
+            if dispatch.command.isFinished {
+                core?.finish(dispatch.command, with: .failure(.deadlineExceeded))
+            } else {
+                send(dispatch)
+            }
         }
         core?.nodeReady()
     }

@@ -37,13 +37,16 @@ public final class RedisClient: Service, Sendable {
         let eventLoop = eventLoopGroup.next()
         let availability = RedisMetrics.availability(for: "commands", logger: logger)
         self.availability = availability
-        let queue = Mailbox<Command>(limit: .init(items: configuration.queueLimit, bytes: configuration.queueLimitBytes))
+        let queue = Mailbox<Command>(
+            limit: .init(items: configuration.queueLimit, bytes: configuration.queueLimitBytes))
         self.eventLoop = eventLoop
         hasEndpoints = !configuration.endpoints.isEmpty
         self.queue = queue
         commandTimeout = configuration.commandTimeout
         core = .makeBoxSendingValue(
-            ClientCore(configuration: configuration, eventLoop: eventLoop, queue: queue, availability: availability, logger: logger),
+            ClientCore(
+                configuration: configuration, eventLoop: eventLoop, queue: queue, availability: availability,
+                logger: logger),
             eventLoop: eventLoop)
     }
 
@@ -107,7 +110,8 @@ public final class RedisClient: Service, Sendable {
         let commands = calls.enumerated()
             .map { index, call in
                 Command(
-                    Self.arguments(toRun: call.script, keys: call.keys, arguments: call.arguments), script: call.script, key: call.keys.first,
+                    Self.arguments(toRun: call.script, keys: call.keys, arguments: call.arguments), script: call.script,
+                    key: call.keys.first,
                     deadline: deadline,
                     batch: (batch, index: index))
             }
@@ -117,8 +121,11 @@ public final class RedisClient: Service, Sendable {
     /// Publishes a message to the subscribers of a channel with SPUBLISH.
     ///
     /// - Returns: the number of subscribers on the channel's server.
-    public func publish(_ message: ByteBuffer, to channel: String, deadline: ContinuousClock.Instant) async throws(RedisError) -> Int64 {
-        let reply = try await perform(Command(Self.publication(of: message, on: channel), key: channel, deadline: deadline))
+    public func publish(
+        _ message: ByteBuffer, to channel: String, deadline: ContinuousClock.Instant
+    ) async throws(RedisError) -> Int64 {
+        let reply = try await perform(
+            Command(Self.publication(of: message, on: channel), key: channel, deadline: deadline))
         guard let receivers = reply.int else { throw RedisError(.protocolViolation, "unexpected answer to SPUBLISH") }
         return receivers
     }
@@ -126,7 +133,9 @@ public final class RedisClient: Service, Sendable {
     /// Publishes a message without reporting the outcome. The usual limits apply. A message that exceeds them or fails
     /// is counted as dropped.
     public func publishWithoutWaiting(_ message: ByteBuffer, to channel: String) {
-        let command = Command(Self.publication(of: message, on: channel), key: channel, deadline: .now + commandTimeout, isFireAndForget: true)
+        let command = Command(
+            Self.publication(of: message, on: channel), key: channel, deadline: .now + commandTimeout,
+            isFireAndForget: true)
         submit(CollectionOfOne(command))
     }
 
@@ -151,7 +160,9 @@ public final class RedisClient: Service, Sendable {
         ["SPUBLISH", .string(channel), .bytes(message)]
     }
 
-    private static func arguments(toRun script: RedisScript, keys: [String], arguments: [RedisArgument]) -> [RedisArgument] {
+    private static func arguments(
+        toRun script: RedisScript, keys: [String], arguments: [RedisArgument]
+    ) -> [RedisArgument] {
         var all: [RedisArgument] = ["EVALSHA", .string(script.sha), .integer(Int64(keys.count))]
         all.reserveCapacity(3 + keys.count + arguments.count)
         for key in keys { all.append(.string(key)) }

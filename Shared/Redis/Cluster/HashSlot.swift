@@ -13,7 +13,9 @@ enum HashSlot {
 
     static func of(_ key: UnsafeBufferPointer<UInt8>) -> UInt16 {
         var tag = key[...]
-        if let open = key.firstIndex(of: UInt8(ascii: "{")), let close = key[open...].firstIndex(of: UInt8(ascii: "}")), close > open + 1 {
+        if let open = key.firstIndex(of: UInt8(ascii: "{")), let close = key[open...].firstIndex(of: UInt8(ascii: "}")),
+            close > open + 1
+        {
             tag = key[(open + 1)..<close]
         }
         return tag.reduce(0) { crc, byte in crc << 8 ^ table[Int(crc >> 8 ^ UInt16(byte))] } % UInt16(count)

@@ -20,7 +20,8 @@ enum Redirect: Equatable {
         case "TRYAGAIN": self = .tryAgain
         case "MOVED", "ASK":
             let words = error.text.split(separator: " ")
-            guard words.count >= 3, let slot = UInt16(words[1]), slot < HashSlot.count, let colon = words[2].lastIndex(of: ":"),
+            guard words.count >= 3, let slot = UInt16(words[1]), slot < HashSlot.count,
+                let colon = words[2].lastIndex(of: ":"),
                 let port = Int(words[2][words[2].index(after: colon)...]), (1...65535).contains(port)
             else { return nil }
             var host = words[2][..<colon]

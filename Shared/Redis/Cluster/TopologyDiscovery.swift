@@ -31,8 +31,10 @@ final class TopologyDiscovery {
         asking candidates: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop,
         completion: @escaping (Result<Topology, RedisError>) -> Void
     ) {
-        TopologyDiscovery(candidates: candidates, configuration: configuration, eventLoop: eventLoop, completion: completion)
-            .askNext(after: RedisError(.connectionUnavailable, "no server is configured"))
+        TopologyDiscovery(
+            candidates: candidates, configuration: configuration, eventLoop: eventLoop, completion: completion
+        )
+        .askNext(after: RedisError(.connectionUnavailable, "no server is configured"))
     }
 
     private func askNext(after error: RedisError) {
@@ -92,12 +94,16 @@ private final class TopologyQuery: ConnectionRole {
     private func interpret(_ reply: RedisValue) -> Result<Topology, RedisError> {
         if case .error(let error) = reply {
             // The error means "This instance has cluster support disabled", or that the user lacks the permission.
-            return isCluster == true ? .failure(RedisError(.connectionUnavailable, "not a cluster", serverError: error)) : .success(.standalone)
+            return isCluster == true
+                ? .failure(RedisError(.connectionUnavailable, "not a cluster", serverError: error))
+                : .success(.standalone)
         }
         guard let map = SlotMap(reply, asked: asked) else {
             return .failure(RedisError(.protocolViolation, "unexpected answer to CLUSTER SLOTS"))
         }
-        guard !map.masters.isEmpty else { return .failure(RedisError(.connectionUnavailable, "the cluster has no slots")) }
+        guard !map.masters.isEmpty else {
+            return .failure(RedisError(.connectionUnavailable, "the cluster has no slots"))
+        }
         return .success(.cluster(map))
     }
 }

@@ -98,7 +98,9 @@ extension RedisConfiguration {
             }
             bytes.append(high << 4 | low)
         }
-        guard let decoded = String(validating: bytes, as: UTF8.self) else { throw RedisError(.invalidConfiguration, "UTF-8") }
+        guard let decoded = String(validating: bytes, as: UTF8.self) else {
+            throw RedisError(.invalidConfiguration, "UTF-8")
+        }
         return decoded
     }
 

@@ -82,13 +82,17 @@ public struct RedisConfiguration: Sendable {
 
     /// The delays between attempts, at least 1 ms.
     var reconnectBackoff: Backoff {
-        Backoff(initial: max(reconnectBackoffMinimum, .milliseconds(1)), maximum: max(reconnectBackoffMaximum, .milliseconds(1)))
+        Backoff(
+            initial: max(reconnectBackoffMinimum, .milliseconds(1)),
+            maximum: max(reconnectBackoffMaximum, .milliseconds(1)))
     }
 }
 
 extension RedisConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The endpoints, without the credentials.
-    public var description: String { (tls == nil ? "redis://" : "rediss://") + endpoints.map(\.description).joined(separator: ",") }
+    public var description: String {
+        (tls == nil ? "redis://" : "rediss://") + endpoints.map(\.description).joined(separator: ",")
+    }
 
     /// The ``description``.
     public var debugDescription: String { description }

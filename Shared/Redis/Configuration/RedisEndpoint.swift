@@ -22,7 +22,8 @@ public struct RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
             guard let end = text.firstIndex(of: "]") else { return nil }
             let rest = text[text.index(after: end)...]
             guard rest.isEmpty || rest.hasPrefix(":") else { return nil }
-            self.init(host: text[text.index(after: text.startIndex)..<end], portText: rest.isEmpty ? nil : rest.dropFirst())
+            self.init(
+                host: text[text.index(after: text.startIndex)..<end], portText: rest.isEmpty ? nil : rest.dropFirst())
         } else if let colon = text.lastIndex(of: ":") {
             guard text.firstIndex(of: ":") == colon else { return nil }
             self.init(host: text[..<colon], portText: text[text.index(after: colon)...])

@@ -28,17 +28,21 @@ public struct RedisTLS: Sendable {
     ///     case.
     /// - Throws: ``RedisError`` with code ``RedisError/Code/invalidConfiguration``, which names the URL parameter of
     ///   the unusable file.
-    public init(authorities: String? = nil, identity: (chain: String, key: String)? = nil, checksHostname: Bool = true) throws(RedisError) {
+    public init(
+        authorities: String? = nil, identity: (chain: String, key: String)? = nil, checksHostname: Bool = true
+    ) throws(RedisError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         if !checksHostname { configuration.certificateVerification = .noHostnameVerification }
         if let authorities {
-            configuration.trustRoots = .certificates(try Self.read(.authorities, from: authorities) { try NIOSSLCertificate.fromPEMFile($0) })
+            configuration.trustRoots = .certificates(
+                try Self.read(.authorities, from: authorities) { try NIOSSLCertificate.fromPEMFile($0) })
         }
         if let identity {
             let chain = try Self.read(.chain, from: identity.chain) { try NIOSSLCertificate.fromPEMFile($0) }
             configuration.certificateChain = chain.map { .certificate($0) }
-            configuration.privateKey = .privateKey(try Self.read(.key, from: identity.key) { try NIOSSLPrivateKey(file: $0, format: .pem) })
+            configuration.privateKey = .privateKey(
+                try Self.read(.key, from: identity.key) { try NIOSSLPrivateKey(file: $0, format: .pem) })
         }
         do {
             context = try NIOSSLContext(configuration: configuration)
@@ -53,15 +57,19 @@ public struct RedisTLS: Sendable {
         return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : endpoint.host)
     }
 
-    private static func read<Value>(_ parameter: Parameter, from path: String, body: (String) throws -> Value) throws(RedisError) -> Value {
+    private static func read<Value>(
+        _ parameter: Parameter, from path: String, body: (String) throws -> Value
+    ) throws(RedisError) -> Value {
         // NIOSSL does not report why a file cannot be opened.
         guard access(path, R_OK) == 0 else {
-            throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path): \(String(cString: strerror(errno)))")
+            throw RedisError(
+                .invalidConfiguration, "\(parameter.rawValue): \(path): \(String(cString: strerror(errno)))")
         }
         do {
             return try body(path)
         } catch {
-            throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path) does not hold what is wanted, as PEM: \(error)")
+            throw RedisError(
+                .invalidConfiguration, "\(parameter.rawValue): \(path) does not hold what is wanted, as PEM: \(error)")
         }
     }
 }

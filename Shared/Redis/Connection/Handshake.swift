@@ -35,7 +35,9 @@ struct Handshake {
     }
 
     mutating func replyReceived(_ reply: RedisValue) -> Action {
-        guard let step = awaited.first else { return .fail(RedisError(.protocolViolation, "a reply without a command")) }
+        guard let step = awaited.first else {
+            return .fail(RedisError(.protocolViolation, "a reply without a command"))
+        }
         awaited.removeFirst()
         if case .error(let error) = reply, step != .setName {
             let what = step == .authenticate ? "authentication was refused" : "the server does not serve"

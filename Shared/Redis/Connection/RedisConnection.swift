@@ -64,7 +64,9 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    if let tls = configuration.tls { try channel.pipeline.syncOperations.addHandler(tls.handler(for: endpoint)) }
+                    if let tls = configuration.tls {
+                        try channel.pipeline.syncOperations.addHandler(tls.handler(for: endpoint))
+                    }
                 }
             }
             .connect(host: endpoint.host, port: endpoint.port)
@@ -72,7 +74,8 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
             .whenComplete { result in
                 do {
                     let channel = try result.get()
-                    let connection = try RedisConnection(to: endpoint, configuration: configuration, role: role, onReady: onReady, onEnd: onEnd)
+                    let connection = try RedisConnection(
+                        to: endpoint, configuration: configuration, role: role, onReady: onReady, onEnd: onEnd)
                     connection.begin(on: channel, until: deadline)
                 } catch {
                     onEnd(RedisError(.connectionUnavailable, "cannot connect to \(endpoint): \(error)"), false)

@@ -83,7 +83,9 @@ struct ReplyBuilder {
         }
     }
 
-    func slice(_ range: Range<Int>) -> ByteBuffer { bytes.getSlice(at: range.lowerBound, length: range.count) ?? ByteBuffer() }
+    func slice(_ range: Range<Int>) -> ByteBuffer {
+        bytes.getSlice(at: range.lowerBound, length: range.count) ?? ByteBuffer()
+    }
 
     func text(_ range: Range<Int>) -> String { bytes.getString(at: range.lowerBound, length: range.count) ?? "" }
 

@@ -50,7 +50,8 @@ final class ReplyParser {
             }
             guard status == REDIS_OK else { throw Self.violation }
             while try parseOne() { try body(&builder.pointee) }
-            guard reader.pointee.len - reader.pointee.pos + builder.pointee.bytes.readableBytes <= maximumReplyBytes else {
+            guard reader.pointee.len - reader.pointee.pos + builder.pointee.bytes.readableBytes <= maximumReplyBytes
+            else {
                 throw RedisError(.protocolViolation, "a reply is larger than the limit")
             }
         }
@@ -62,7 +63,9 @@ final class ReplyParser {
         return reply != nil
     }
 
-    private static var violation: RedisError { RedisError(.protocolViolation, "the server sent something that is not RESP2") }
+    private static var violation: RedisError {
+        RedisError(.protocolViolation, "the server sent something that is not RESP2")
+    }
 }
 
 extension ReplyParser {

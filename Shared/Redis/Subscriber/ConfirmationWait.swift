@@ -46,7 +46,9 @@ final class ConfirmationWait: Sendable {
 
     /// Waits for the result. `submit` is called when the caller waits, unless the wait is already completed. `withdraw`
     /// is called if the task is cancelled.
-    nonisolated(nonsending) func result(submit: () -> Void, withdraw: @Sendable () -> Void) async -> Result<Void, RedisError> {
+    nonisolated(nonsending) func result(
+        submit: () -> Void, withdraw: @Sendable () -> Void
+    ) async -> Result<Void, RedisError> {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let early: Result<Void, RedisError>? = state.withLock { state in

@@ -20,10 +20,14 @@ extension ReplyBuilder {
         case .simple(let range): return bytesEqual(in: range, text: "PONG") ? .pong : nil
         case .error(let range): return .error(RedisServerError(text: text(range)))
         case .array(count: 2):
-            guard elements.count == 3, case .bulk(let kind) = elements[1], bytesEqual(in: kind, text: "pong") else { return nil }
+            guard elements.count == 3, case .bulk(let kind) = elements[1], bytesEqual(in: kind, text: "pong") else {
+                return nil
+            }
             return .pong
         case .array(count: 3):
-            guard elements.count == 4, case .bulk(let kind) = elements[1], case .bulk(let channel) = elements[2] else { return nil }
+            guard elements.count == 4, case .bulk(let kind) = elements[1], case .bulk(let channel) = elements[2] else {
+                return nil
+            }
             return push(kind: kind, channel: channel, last: elements[3])
         case nil, .null, .integer, .bulk, .array: return nil
         }

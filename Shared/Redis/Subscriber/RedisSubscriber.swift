@@ -40,7 +40,8 @@ public final class RedisSubscriber: Service, Sendable {
     ///   - delegate: retained by the subscriber.
     ///   - logger: receives messages about established and lost connections.
     public init(
-        configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, delegate: any RedisSubscriberDelegate, logger: Logger
+        configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, delegate: any RedisSubscriberDelegate,
+        logger: Logger
     ) {
         let eventLoop = eventLoopGroup.next()
         let availability = RedisMetrics.availability(for: "subscriptions", logger: logger)
@@ -49,7 +50,8 @@ public final class RedisSubscriber: Service, Sendable {
         hasEndpoints = !configuration.endpoints.isEmpty
         core = .makeBoxSendingValue(
             SubscriberCore(
-                configuration: configuration, eventLoop: eventLoop, availability: availability, delegate: delegate, logger: logger),
+                configuration: configuration, eventLoop: eventLoop, availability: availability, delegate: delegate,
+                logger: logger),
             eventLoop: eventLoop)
     }
 

@@ -74,7 +74,9 @@ final class SubscriberCore {
         }
         guard !wait.isFinished else { return }
         let id = wait.id
-        let deadline = eventLoop.after(wait.deadline - .now) { [weak self] in self?.stopWaiting(id, with: .deadlineExceeded) }
+        let deadline = eventLoop.after(wait.deadline - .now) { [weak self] in
+            self?.stopWaiting(id, with: .deadlineExceeded)
+        }
         waiters[id] = (wait, deadline)
         perform(machine.wait(id, for: wait.channels))
     }
@@ -119,7 +121,9 @@ final class SubscriberCore {
         availability.failed(error)
     }
 
-    func isAwaitingReply(on link: SubscriptionStateMachine.Link) -> Bool { !machine.links[Int(link)].outstanding.isEmpty }
+    func isAwaitingReply(on link: SubscriptionStateMachine.Link) -> Bool {
+        !machine.links[Int(link)].outstanding.isEmpty
+    }
 
     func pingSent(on link: SubscriptionStateMachine.Link) { machine.pingSent(on: link) }
 
@@ -178,7 +182,8 @@ final class SubscriberCore {
         if let link = links[index] { return link }
         let endpoints = machine.links[Int(index)].endpoint.map { [$0] } ?? configuration.endpoints
         let link = SubscriberLink(
-            index: index, endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger, core: self)
+            index: index, endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger,
+            core: self)
         links[index] = link
         return link
     }

@@ -10,12 +10,14 @@ final class SubscriberLink: ConnectionKeeperDelegate {
     private var outgoing = ByteBuffer()
 
     init(
-        index: SubscriptionStateMachine.Link, endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop,
+        index: SubscriptionStateMachine.Link, endpoints: [RedisEndpoint], configuration: RedisConfiguration,
+        eventLoop: any EventLoop,
         logger: Logger, core: SubscriberCore
     ) {
         self.index = index
         self.core = core
-        keeper = ConnectionKeeper(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
+        keeper = ConnectionKeeper(
+            endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
     }
 
     func connect() { keeper.demand(by: self) }
@@ -27,7 +29,8 @@ final class SubscriberLink: ConnectionKeeperDelegate {
 
     func send(_ command: OutstandingCommands.Command) {
         switch command {
-        case .subscribe(let channels): CommandEncoder.encode(["SSUBSCRIBE"] + channels.map { .string($0) }, into: &outgoing)
+        case .subscribe(let channels):
+            CommandEncoder.encode(["SSUBSCRIBE"] + channels.map { .string($0) }, into: &outgoing)
         case .unsubscribe(let channels):
             CommandEncoder.encode(["SUNSUBSCRIBE"] + channels.map { .string($0) }, into: &outgoing)
             CommandEncoder.encode(["PING"], into: &outgoing)

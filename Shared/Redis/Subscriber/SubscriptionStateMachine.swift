@@ -213,7 +213,9 @@ struct SubscriptionStateMachine {
         }
     }
 
-    private mutating func subscriptionRefused(_ names: [String], with error: RedisServerError, on link: Link) -> [Action] {
+    private mutating func subscriptionRefused(
+        _ names: [String], with error: RedisServerError, on link: Link
+    ) -> [Action] {
         let redirect = links[Int(link)].endpoint.flatMap { Redirect(error, asked: $0) }
         moves += 1
         let followsMoves = moves <= Self.maximumMoves
@@ -227,7 +229,8 @@ struct SubscriptionStateMachine {
             }
         }
         switch redirect {
-        case .moved(let slot, let endpoint): return [.moved(slot: slot, endpoint)] + (followsMoves ? [] : [.retryLater(error)])
+        case .moved(let slot, let endpoint):
+            return [.moved(slot: slot, endpoint)] + (followsMoves ? [] : [.retryLater(error)])
         // During a slot migration, a server keeps serving its channels. ASK is therefore a transient error like any
         // other.
         case .ask, .tryAgain, .scriptUnknown, nil: return [.refreshTopology, .retryLater(error)]

@@ -6,7 +6,8 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
     /// The kind of error; compare with the static members. New codes may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Backing: String {
-            case connectionUnavailable, queueFull, deadlineExceeded, cancelled, fateUnknown, server, protocolViolation, closed
+            case connectionUnavailable, queueFull, deadlineExceeded, cancelled, fateUnknown, server, protocolViolation,
+                closed
             case tooManyRedirections, notSubscribed, invalidConfiguration, alreadyRunning
         }
         private let backing: Backing

@@ -16,6 +16,7 @@ public struct RedisScript: Sendable {
         self.name = name
         self.source = source
         // Redis identifies scripts by SHA-1. Security does not depend on it.
-        self.sha = Insecure.SHA1.hash(data: Array(source.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        self.sha = Insecure.SHA1.hash(data: Array(source.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+            .joined()
     }
 }

@@ -23,7 +23,8 @@ public struct AdminServer: Service {
     ///   - port: The TCP port. 0: any free port.
     ///   - onListening: Called with the port.
     public init(
-        host: String, port: Int, health: Health, registry: PrometheusRegistry, eventLoopGroup: any EventLoopGroup, logger: Logger,
+        host: String, port: Int, health: Health, registry: PrometheusRegistry, eventLoopGroup: any EventLoopGroup,
+        logger: Logger,
         onListening: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.host = host
@@ -61,12 +62,16 @@ public struct AdminServer: Service {
             return response(report.isReady ? .ok : .serviceUnavailable, type: "application/json", body: report.json)
         }
         router.get("metrics") { [registry] _, _ in
-            response(.ok, type: "text/plain; version=0.0.4; charset=utf-8", body: Array((registry.text() + ProcessMetrics.text()).utf8))
+            response(
+                .ok, type: "text/plain; version=0.0.4; charset=utf-8",
+                body: Array((registry.text() + ProcessMetrics.text()).utf8))
         }
         return router
     }
 }
 
 private func response(_ status: HTTPResponse.Status, type: String, body: [UInt8]) -> Response {
-    Response(status: status, headers: [.contentType: type, .cacheControl: "no-store"], body: .init(byteBuffer: ByteBuffer(bytes: body)))
+    Response(
+        status: status, headers: [.contentType: type, .cacheControl: "no-store"],
+        body: .init(byteBuffer: ByteBuffer(bytes: body)))
 }

@@ -21,7 +21,9 @@ public enum ServiceBootstrap {
     /// Runs a service as this process. See ``run(name:secretKey:_:)`` for the exit codes.
     public static func run<Running: StrataService>(_ service: Running.Type) async {
         await run(name: service.name, secretKey: service.secretKey) { process in
-            let running = try Running(settings: Running.Configuration(process.settings, common: process.common), environment: process.environment)
+            let running = try Running(
+                settings: Running.Configuration(process.settings, common: process.common),
+                environment: process.environment)
             running.addChecks(to: process.health)
             return running.services
         }
@@ -38,7 +40,8 @@ public enum ServiceBootstrap {
     /// | 78 | a missing or wrong setting, named in one line on standard error |
     /// | 1 | any other error, which is logged |
     static func run(
-        name: String, secretKey: String = "STRATA_CLUSTER_SECRET", _ body: (ProcessContext) async throws -> [any Service]
+        name: String, secretKey: String = "STRATA_CLUSTER_SECRET",
+        _ body: (ProcessContext) async throws -> [any Service]
     ) async {
         // Ignore SIGPIPE, so that a closed peer causes an error of the write instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
@@ -48,7 +51,9 @@ public enum ServiceBootstrap {
             StandardError.write(Array("\(name): \(error)\n".utf8))
             exit(ExitCode.configuration)
         } catch {
-            Logger(label: name).critical("service failed", metadata: ["error.type": "\(type(of: error))", "error.message": "\(error)"])
+            Logger(label: name)
+                .critical(
+                    "service failed", metadata: ["error.type": "\(type(of: error))", "error.message": "\(error)"])
             exit(ExitCode.failure)
         }
     }
@@ -59,7 +64,9 @@ public enum ServiceBootstrap {
         let common = try CommonSettings(settings, secretKey: secretKey)
         LoggingSystem.bootstrap(
             { label, provider in
-                JSONLogHandler(label: label, service: name, instance: common.instance, level: common.logLevel, metadataProvider: provider)
+                JSONLogHandler(
+                    label: label, service: name, instance: common.instance, level: common.logLevel,
+                    metadataProvider: provider)
             }, metadataProvider: nil)
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
@@ -67,11 +74,14 @@ public enum ServiceBootstrap {
         let logger = Logger(label: name)
         raiseOpenFiles(logger)
         let process = ProcessContext(
-            settings: settings, common: common, environment: ServiceEnvironment(eventLoopGroup: loops, logger: logger), health: Health(),
+            settings: settings, common: common, environment: ServiceEnvironment(eventLoopGroup: loops, logger: logger),
+            health: Health(),
             metrics: registry)
         let services = try await body(process)
         if !settings.unusedKeys.isEmpty {
-            logger.notice("settings that nothing reads", metadata: ["settings.keys": .array(settings.unusedKeys.map { .string($0) })])
+            logger.notice(
+                "settings that nothing reads",
+                metadata: ["settings.keys": .array(settings.unusedKeys.map { .string($0) })])
         }
         try await group(of: services, for: process).run()
         try await loops.shutdownGracefully()
@@ -79,20 +89,29 @@ public enum ServiceBootstrap {
     }
 
     private static func raiseOpenFiles(_ logger: Logger) {
-        if let error = OpenFileLimit.raise() { logger.warning("the limit of open files cannot be raised", metadata: ["error.errno": "\(error)"]) }
+        if let error = OpenFileLimit.raise() {
+            logger.warning("the limit of open files cannot be raised", metadata: ["error.errno": "\(error)"])
+        }
         let limit = OpenFileLimit.current.map { "\($0.soft)" } ?? "unknown"
-        logger.info("open files are limited", metadata: ["process.max_fds": "\(limit)", "process.max_connections": "\(OpenFileLimit.connections)"])
+        logger.info(
+            "open files are limited",
+            metadata: ["process.max_fds": "\(limit)", "process.max_connections": "\(OpenFileLimit.connections)"])
     }
 
     private static func group(of services: [any Service], for process: ProcessContext) -> ServiceGroup {
         let admin = AdminServer(
-            host: process.common.adminHost, port: process.common.adminPort, health: process.health, registry: process.metrics,
+            host: process.common.adminHost, port: process.common.adminPort, health: process.health,
+            registry: process.metrics,
             eventLoopGroup: process.environment.eventLoopGroup, logger: process.environment.logger)
         // The admin server starts first and stops last, so that health can always be queried. The announcer starts last
         // and stops first.
-        let all: [any Service] = [admin, MemoryTrimmer()] + services + [StopAnnouncer(health: process.health, logger: process.environment.logger)]
+        let all: [any Service] =
+            [admin, MemoryTrimmer()] + services + [
+                StopAnnouncer(health: process.health, logger: process.environment.logger)
+            ]
         var configuration = ServiceGroupConfiguration(
-            services: all.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }, gracefulShutdownSignals: [.sigterm, .sigint],
+            services: all.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) },
+            gracefulShutdownSignals: [.sigterm, .sigint],
             logger: process.environment.logger)
         configuration.maximumGracefulShutdownDuration = process.common.shutdownTimeout
         // A service that ignores its cancellation must not keep the process alive indefinitely.

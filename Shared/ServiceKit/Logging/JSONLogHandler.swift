@@ -28,7 +28,8 @@ public struct JSONLogHandler: LogHandler {
     ///   - sink: Receives whole lines, from any thread. The default writes each line to standard error with one system
     ///     call.
     public init(
-        label: String, service: String, instance: String, level: Logger.Level, metadataProvider: Logger.MetadataProvider? = nil,
+        label: String, service: String, instance: String, level: Logger.Level,
+        metadataProvider: Logger.MetadataProvider? = nil,
         sink: @escaping Sink = StandardError.write
     ) {
         self.label = label

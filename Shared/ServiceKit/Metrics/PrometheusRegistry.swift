@@ -45,7 +45,11 @@ public final class PrometheusRegistry: MetricsFactory {
         let labels = PrometheusName.labels(dimensions)
         return families.withLock { families in
             // One name cannot have two kinds of metric. The later one gets its kind as a suffix.
-            if let known = families[name], known.type != type || known.series.values.contains(where: { !($0 is Series) }) { name += "_" + type }
+            if let known = families[name],
+                known.type != type || known.series.values.contains(where: { !($0 is Series) })
+            {
+                name += "_" + type
+            }
             var family = families[name] ?? Family(type: type)
             let key = family.series[labels] == nil && family.series.count >= maxSeries ? "overflow=\"true\"" : labels
             if let known = family.series[key] as? Series { return known }
@@ -72,7 +76,9 @@ public final class PrometheusRegistry: MetricsFactory {
     }
 
     /// Creates a floating-point counter, named `…_total`.
-    public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
+    public func makeFloatingPointCounter(
+        label: String, dimensions: [(String, String)]
+    ) -> any FloatingPointCounterHandler {
         series(label, suffix: "_total", type: "counter", dimensions: dimensions) { PrometheusFloatCounter() }
     }
 
@@ -83,13 +89,19 @@ public final class PrometheusRegistry: MetricsFactory {
 
     /// Creates a histogram of sizes, or a gauge if `aggregate` is false.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        guard aggregate else { return series(label, suffix: "", type: "gauge", dimensions: dimensions) { PrometheusGauge() } }
-        return series(label, suffix: "", type: "histogram", dimensions: dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.sizes) }
+        guard aggregate else {
+            return series(label, suffix: "", type: "gauge", dimensions: dimensions) { PrometheusGauge() }
+        }
+        return series(label, suffix: "", type: "histogram", dimensions: dimensions) {
+            PrometheusHistogram(bounds: PrometheusHistogram.sizes)
+        }
     }
 
     /// Creates a histogram of durations, named `…_seconds`.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        series(label, suffix: "_seconds", type: "histogram", dimensions: dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.durations) }
+        series(label, suffix: "_seconds", type: "histogram", dimensions: dimensions) {
+            PrometheusHistogram(bounds: PrometheusHistogram.durations)
+        }
     }
 
     /// Removes a metric.

@@ -64,7 +64,9 @@ final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler
         0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
     ]
     /// Bounds from 1 to 64 million, for counts and sizes.
-    static let sizes: [Double] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
+    static let sizes: [Double] = [
+        1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
+    ]
 
     private let bounds: [Double]
     /// One count for each bound, and one for larger values. The counts are not cumulative, so that recording a value

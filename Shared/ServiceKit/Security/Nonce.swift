@@ -16,7 +16,8 @@ public struct Nonce: Hashable, Sendable {
         public init(clusterSecret: String) {
             key = HKDF<SHA256>
                 .deriveKey(
-                    inputKeyMaterial: SymmetricKey(data: Array(clusterSecret.utf8)), info: Array("strata nonce v1".utf8), outputByteCount: 32)
+                    inputKeyMaterial: SymmetricKey(data: Array(clusterSecret.utf8)),
+                    info: Array("strata nonce v1".utf8), outputByteCount: 32)
         }
     }
 
@@ -47,7 +48,9 @@ public struct Nonce: Hashable, Sendable {
     /// Returns the nonce, or nil unless it was issued with this key and is valid at `now`. Does not check whether it
     /// was already used.
     public static func verify(_ text: String, with key: Key, at now: Date = Date()) -> Nonce? {
-        guard text.utf8.count == 56, let bytes = Base64URL.decode(text), bytes.count == bodyBytes + codeBytes else { return nil }
+        guard text.utf8.count == 56, let bytes = Base64URL.decode(text), bytes.count == bodyBytes + codeBytes else {
+            return nil
+        }
         guard isEqual(bytes[bodyBytes...], to: code(of: bytes[..<bodyBytes], key)) else { return nil }
         let expiry = bytes[..<8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
         guard Double(expiry) > now.timeIntervalSince1970 else { return nil }

@@ -53,14 +53,17 @@ public struct CommonSettings: Sendable {
         adminPort = try settings.int("STRATA_ADMIN_PORT", default: 7401, in: 0...65_535)
         logLevel = try settings.logLevel("STRATA_LOG_LEVEL", default: .info)
         instance = try settings.string("STRATA_INSTANCE", default: CommonSettings.defaultInstance)
-        eventLoopThreads = try settings.int("STRATA_EVENT_LOOP_THREADS", default: ProcessInfo.processInfo.activeProcessorCount, in: 1...1024)
-        shutdownTimeout = try settings.duration("STRATA_SHUTDOWN_TIMEOUT", default: .seconds(30), in: .milliseconds(1) ... .seconds(3600))
+        eventLoopThreads = try settings.int(
+            "STRATA_EVENT_LOOP_THREADS", default: ProcessInfo.processInfo.activeProcessorCount, in: 1...1024)
+        shutdownTimeout = try settings.duration(
+            "STRATA_SHUTDOWN_TIMEOUT", default: .seconds(30), in: .milliseconds(1) ... .seconds(3600))
     }
 
     private static var defaultInstance: String {
         var name = [CChar](repeating: 0, count: 256)
         let known = gethostname(&name, name.count - 1) == 0
         let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-        return (known ? String(decoding: bytes, as: UTF8.self) : "host") + "-\(ProcessInfo.processInfo.processIdentifier)"
+        return (known ? String(decoding: bytes, as: UTF8.self) : "host")
+            + "-\(ProcessInfo.processInfo.processIdentifier)"
     }
 }

@@ -17,18 +17,23 @@ extension Settings {
     /// | `STRATA_RPC_DRAIN_TIMEOUT` | `20s` |
     /// - Parameter name: This service's name. Clients can insist on it.
     public func rpcServer(name: String, _ common: CommonSettings) throws -> RPCServerConfiguration {
-        var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.serviceSecret.value)
+        var configuration = RPCServerConfiguration(
+            host: common.rpcHost, port: common.rpcPort, clusterSecret: common.serviceSecret.value)
         configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
-        configuration.maxBytesInFlight = try int("STRATA_RPC_MAX_BYTES", default: configuration.maxBytesInFlight, in: 1 << 20...1 << 36)
+        configuration.maxBytesInFlight = try int(
+            "STRATA_RPC_MAX_BYTES", default: configuration.maxBytesInFlight, in: 1 << 20...1 << 36)
         configuration.maxConnections = min(
-            try int("STRATA_RPC_CONNECTIONS", default: configuration.maxConnections, in: 1...1_000_000), OpenFileLimit.connections)
-        configuration.drainTimeout = try duration("STRATA_RPC_DRAIN_TIMEOUT", default: .seconds(20), in: .zero ... .seconds(3600))
+            try int("STRATA_RPC_CONNECTIONS", default: configuration.maxConnections, in: 1...1_000_000),
+            OpenFileLimit.connections)
+        configuration.drainTimeout = try duration(
+            "STRATA_RPC_DRAIN_TIMEOUT", default: .seconds(20), in: .zero ... .seconds(3600))
         guard let certificate = try optionalString("STRATA_RPC_TLS_CERTIFICATE") else { return configuration }
         let chain = try pem(for: "STRATA_RPC_TLS_CERTIFICATE") { try NIOSSLCertificate.fromPEMFile(certificate) }
         let keyPath = try string("STRATA_RPC_TLS_KEY", expected: "the path of the PEM file of the certificate's key")
         let key = try pem(for: "STRATA_RPC_TLS_KEY") { try NIOSSLPrivateKey(file: keyPath, format: .pem) }
-        var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        var tls = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         // Both ends are Strata services, so TLS 1.3 is always available.
         tls.minimumTLSVersion = .tlsv13
         configuration.tls = tls
@@ -55,8 +60,10 @@ extension Settings {
         var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: secret.value, name: name)
         configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
-        configuration.maxQueuedBytes = try int("STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)
-        configuration.maxArrivingBytes = try int("STRATA_RPC_ANSWER_BYTES", default: configuration.maxArrivingBytes, in: 1 << 20...1 << 36)
+        configuration.maxQueuedBytes = try int(
+            "STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)
+        configuration.maxArrivingBytes = try int(
+            "STRATA_RPC_ANSWER_BYTES", default: configuration.maxArrivingBytes, in: 1 << 20...1 << 36)
         guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }
         let authorities = try pem(for: "STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
         var tls = TLSConfiguration.makeClientConfiguration()

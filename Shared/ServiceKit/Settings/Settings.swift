@@ -38,14 +38,19 @@ public struct Settings: Sendable {
     /// Loads the process's environment and the file of `KEY=value` lines named by `STRATA_CONFIG_FILE`, if any. The
     /// environment takes precedence.
     /// - Throws: ``SettingsError`` if the file is unreadable.
-    public static func load(environment: [String: String] = ProcessInfo.processInfo.environment) async throws -> Settings {
+    public static func load(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) async throws -> Settings {
         let settings = Settings(environment: environment)
         guard let path = try settings.optionalString("STRATA_CONFIG_FILE") else { return settings }
         do {
-            let file = try await EnvironmentVariablesProvider(environmentFilePath: FilePath(path), secretsSpecifier: .all)
+            let file = try await EnvironmentVariablesProvider(
+                environmentFilePath: FilePath(path), secretsSpecifier: .all)
             return Settings(environment: environment, file: file)
         } catch {
-            throw SettingsError(key: "STRATA_CONFIG_FILE", problem: .invalid, expected: "the path of a readable file of KEY=value lines")
+            throw SettingsError(
+                key: "STRATA_CONFIG_FILE", problem: .invalid, expected: "the path of a readable file of KEY=value lines"
+            )
         }
     }
 
@@ -78,9 +83,12 @@ public struct Settings: Sendable {
     }
 
     /// Reads an integer within a range.
-    public func int(_ key: String, default fallback: Int? = nil, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
+    public func int(_ key: String, default fallback: Int? = nil, in range: ClosedRange<Int> = 0...Int.max) throws -> Int
+    {
         let bounds =
-            range.upperBound == .max ? "an integer of at least \(range.lowerBound)" : "an integer from \(range.lowerBound) to \(range.upperBound)"
+            range.upperBound == .max
+            ? "an integer of at least \(range.lowerBound)"
+            : "an integer from \(range.lowerBound) to \(range.upperBound)"
         return try read(key, default: fallback, expected: bounds) { Int($0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
@@ -97,15 +105,19 @@ public struct Settings: Sendable {
 
     /// Reads a whole number with its unit: `250us`, `500ms`, `10s`, `2m`, `1h`, `30d`.
     public func duration(
-        _ key: String, default fallback: Duration? = nil, in range: ClosedRange<Duration> = .zero ... .seconds(10 * 365 * 86_400)
+        _ key: String, default fallback: Duration? = nil,
+        in range: ClosedRange<Duration> = .zero ... .seconds(10 * 365 * 86_400)
     ) throws -> Duration {
         let expected = "a duration such as 500ms, 10s or 2m, from \(range.lowerBound) to \(range.upperBound)"
-        return try read(key, default: fallback, expected: expected) { Duration(setting: $0).flatMap { range.contains($0) ? $0 : nil } }
+        return try read(key, default: fallback, expected: expected) {
+            Duration(setting: $0).flatMap { range.contains($0) ? $0 : nil }
+        }
     }
 
     /// Reads a text that is never shown.
     /// - Parameter minimumLength: The minimum length in characters.
-    public func secret(_ key: String, default fallback: String? = nil, minimumLength: Int = 1) throws -> Secret<String> {
+    public func secret(_ key: String, default fallback: String? = nil, minimumLength: Int = 1) throws -> Secret<String>
+    {
         let expected = minimumLength > 1 ? "a secret of at least \(minimumLength) characters" : "a secret"
         return Secret(try read(key, default: fallback, expected: expected) { $0.count >= minimumLength ? $0 : nil })
     }
@@ -115,7 +127,9 @@ public struct Settings: Sendable {
         try read(key, default: fallback, expected: "URLs with scheme and host, separated by commas") { text in
             let urls = list(text)
                 .map { part -> URL? in
-                    guard let url = URL(string: part), url.scheme?.isEmpty == false, url.host?.isEmpty == false else { return nil }
+                    guard let url = URL(string: part), url.scheme?.isEmpty == false, url.host?.isEmpty == false else {
+                        return nil
+                    }
                     return url
                 }
             let good = urls.compactMap { $0 }
@@ -131,12 +145,16 @@ public struct Settings: Sendable {
     /// Reads a log level: `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
     public func logLevel(_ key: String, default fallback: Logger.Level? = nil) throws -> Logger.Level {
         let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-        return try read(key, default: fallback, expected: "one of \(levels)") { Logger.Level(rawValue: $0.lowercased()) }
+        return try read(key, default: fallback, expected: "one of \(levels)") {
+            Logger.Level(rawValue: $0.lowercased())
+        }
     }
 
     /// Reads the address of another service: `name:port` for all addresses of one name, or several `host:port`
     /// separated by commas.
-    public func rpcTarget(_ key: String, default fallback: RPCClientConfiguration.Target? = nil) throws -> RPCClientConfiguration.Target {
+    public func rpcTarget(
+        _ key: String, default fallback: RPCClientConfiguration.Target? = nil
+    ) throws -> RPCClientConfiguration.Target {
         try read(key, default: fallback, expected: "host:port, or several separated by commas") { text in
             let endpoints = list(text).map { RPCEndpoint($0) }
             let good = endpoints.compactMap { $0 }
@@ -156,7 +174,9 @@ public struct Settings: Sendable {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    private func read<Value>(_ key: String, default fallback: Value?, expected: String, parse: (String) -> Value?) throws -> Value {
+    private func read<Value>(
+        _ key: String, default fallback: Value?, expected: String, parse: (String) -> Value?
+    ) throws -> Value {
         guard let text = try optionalString(key) else {
             if let fallback { return fallback }
             throw SettingsError(key: key, problem: .missing, expected: expected)

@@ -25,7 +25,8 @@ extension JSONReader {
         _ buffer: ByteBuffer, keeping outline: JSONOutline?, maximumDepth: Int = 64
     ) throws(JSONError) -> (value: JSONValue, parsedBytes: Int) {
         try buffer.withUnsafeReadableBytes { bytes in
-            Result { () throws(JSONError) in try JSONReader.outline(bytes, keeping: outline, maximumDepth: maximumDepth) }
+            Result { () throws(JSONError) in try JSONReader.outline(bytes, keeping: outline, maximumDepth: maximumDepth)
+            }
         }
         .get()
     }
@@ -35,7 +36,8 @@ extension JSONReader {
     ) throws(JSONError) -> (value: JSONValue, parsedBytes: Int) {
         guard bytes.count > 0, let start = bytes.baseAddress else { throw JSONError(.unexpectedEnd, at: 0) }
         var reader = JSONReader(
-            base: start.assumingMemoryBound(to: UInt8.self), count: bytes.count, maximumDepth: min(max(maximumDepth, 0), 512))
+            base: start.assumingMemoryBound(to: UInt8.self), count: bytes.count,
+            maximumDepth: min(max(maximumDepth, 0), 512))
         var size = ParsedSize()
         let value = try reader.outlined(outline, depth: 0, size: &size)
         reader.skipWhitespace()
@@ -43,7 +45,9 @@ extension JSONReader {
         return (value, size.bytes)
     }
 
-    private mutating func outlined(_ outline: JSONOutline?, depth: Int, size: inout ParsedSize) throws(JSONError) -> JSONValue {
+    private mutating func outlined(
+        _ outline: JSONOutline?, depth: Int, size: inout ParsedSize
+    ) throws(JSONError) -> JSONValue {
         switch try peek() {
         case UInt8(ascii: "{"):
             guard let outline else {
@@ -61,13 +65,17 @@ extension JSONReader {
         }
     }
 
-    private mutating func outlinedObject(_ outline: JSONOutline, depth: Int, size: inout ParsedSize) throws(JSONError) -> JSONValue {
+    private mutating func outlinedObject(
+        _ outline: JSONOutline, depth: Int, size: inout ParsedSize
+    ) throws(JSONError) -> JSONValue {
         var kept: [JSONValue.Member] = []
         try eachMember(depth: depth, size: &size) { (reader, size) throws(JSONError) in
             let name = try reader.string()
             size.addString(name.utf8.count)
             try reader.colon()
-            guard let member = outline.members.first(where: { $0.name == name }) else { return try reader.skip(depth: depth, size: &size) }
+            guard let member = outline.members.first(where: { $0.name == name }) else {
+                return try reader.skip(depth: depth, size: &size)
+            }
             let value = try reader.outlined(member.content, depth: depth, size: &size)
             if let place = kept.firstIndex(where: { $0.name == name }) {
                 kept[place].value = value
@@ -185,5 +193,7 @@ private struct ParsedSize {
     /// Adds an array. A growing array can have space for twice its elements.
     mutating func addArray(_ count: Int) { bytes += Self.header + 2 * count * MemoryLayout<JSONValue>.stride }
 
-    mutating func addObject(_ count: Int) { bytes += Self.header + max(2 * count, Self.reservedMembers) * MemoryLayout<JSONValue.Member>.stride }
+    mutating func addObject(_ count: Int) {
+        bytes += Self.header + max(2 * count, Self.reservedMembers) * MemoryLayout<JSONValue.Member>.stride
+    }
 }

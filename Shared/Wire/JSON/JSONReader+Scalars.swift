@@ -10,7 +10,9 @@ extension JSONReader {
             if byte == UInt8(ascii: "\"") {
                 let text = UnsafeBufferPointer(start: base + start, count: index - start)
                 index += 1
-                guard let string = String(validating: text, as: UTF8.self) else { throw JSONError(.invalidUTF8, at: start) }
+                guard let string = String(validating: text, as: UTF8.self) else {
+                    throw JSONError(.invalidUTF8, at: start)
+                }
                 return string
             }
             if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
@@ -27,7 +29,9 @@ extension JSONReader {
             let byte = base[index]
             if byte == UInt8(ascii: "\"") {
                 index += 1
-                guard let string = String(validating: out, as: UTF8.self) else { throw JSONError(.invalidUTF8, at: start) }
+                guard let string = String(validating: out, as: UTF8.self) else {
+                    throw JSONError(.invalidUTF8, at: start)
+                }
                 return string
             }
             if byte < 0x20 { throw JSONError(.controlCharacter, at: index) }
@@ -110,7 +114,9 @@ extension JSONReader {
             index += 1
         }
         guard index > integerStart else { throw JSONError(index < count ? .invalidNumber : .unexpectedEnd, at: index) }
-        guard base[integerStart] != UInt8(ascii: "0") || index == integerStart + 1 else { throw JSONError(.invalidNumber, at: integerStart) }
+        guard base[integerStart] != UInt8(ascii: "0") || index == integerStart + 1 else {
+            throw JSONError(.invalidNumber, at: integerStart)
+        }
         let isInteger = try !skipFractionAndExponent()
         if isInteger, !overflow {
             if isNegative { return .integer(value) }

@@ -21,7 +21,9 @@ extension JSONWriter {
     }
 
     @inline(__always)
-    private static func needsEscape(_ byte: UInt8) -> Bool { byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") }
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
 
     private static func shortEscape(_ byte: UInt8) -> UInt8? {
         switch byte {
@@ -44,7 +46,9 @@ extension JSONWriter {
     }
 
     @inline(__always)
-    private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &- 10 &+ value }
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &- 10 &+ value
+    }
 
     mutating func digits(_ value: Int64) {
         if value < 0 { byte(UInt8(ascii: "-")) }
@@ -65,7 +69,9 @@ extension JSONWriter {
         appendBytes(count: 36) { target in
             withUnsafeBytes(of: uuid.uuid) { bytes in
                 @inline(__always)
-                func digits(_ word: Int) -> UInt64 { JSONWriter.hexDigits(bytes.loadUnaligned(fromByteOffset: word * 4, as: UInt32.self)) }
+                func digits(_ word: Int) -> UInt64 {
+                    JSONWriter.hexDigits(bytes.loadUnaligned(fromByteOffset: word * 4, as: UInt32.self))
+                }
                 let dash = UInt8(ascii: "-")
                 let (second, third) = (digits(1), digits(2))
                 target.storeBytes(of: digits(0), as: UInt64.self)

@@ -174,7 +174,9 @@ public struct JSONWriter: ~Copyable {
     }
     /// Writes text unchanged, without a comma.
     @inline(__always)
-    mutating func literal(_ text: StaticString) { append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
+    mutating func literal(_ text: StaticString) {
+        append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
     /// Writes text unchanged, without a comma.
     @inline(__always)
     mutating func plain(_ text: String) {

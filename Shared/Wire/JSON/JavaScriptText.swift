@@ -8,7 +8,8 @@ extension String {
     /// The number of a text that JavaScript considers an array index: "0" to "4294967294" without leading zeros; nil
     /// for other texts.
     var arrayIndex: UInt32? {
-        guard let first = utf8.first, utf8.count <= 10, utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
+        guard let first = utf8.first, utf8.count <= 10,
+            utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
             first != UInt8(ascii: "0") || utf8.count == 1, let number = UInt32(self), number < .max
         else { return nil }
         return number
@@ -55,7 +56,8 @@ extension JSONWriter {
     public mutating func javaScript(_ value: JSONValue) {
         switch value {
         case .null, .bool, .string: self.value(value)
-        case .integer(let number): if number.magnitude <= Self.exactIntegers { int(number) } else { javaScript(Double(number)) }
+        case .integer(let number):
+            if number.magnitude <= Self.exactIntegers { int(number) } else { javaScript(Double(number)) }
         case .number(let number): javaScript(number)
         case .array(let elements):
             beginArray()

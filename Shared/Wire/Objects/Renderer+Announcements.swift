@@ -5,7 +5,8 @@ extension Renderer {
     /// Writes an announcement for its recipient `reader`: a message without a conversation (docs/conformance.md §9).
     /// - Parameter withNotification: true to include the `notification`, which only a `create` packet does.
     public func writeAnnouncement(
-        _ announcement: Announcement, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
+        _ announcement: Announcement, for reader: UserID, version: WireVersion, withNotification: Bool = false,
+        into writer: inout JSONWriter
     ) {
         writer.beginObject()
         writer.key("id")
@@ -40,7 +41,9 @@ extension Renderer {
         writer.recipientStatus(of: reader, is: announcement.status)
         writer.endObject()
         writer.endObject()
-        if withNotification, let notification = announcement.notification { writer.reopenObject(adding: "notification", raw: notification) }
+        if withNotification, let notification = announcement.notification {
+            writer.reopenObject(adding: "notification", raw: notification)
+        }
     }
 
     /// Writes a sender. Clients accept a null id, but not a null object. A named sender has the name in two members.

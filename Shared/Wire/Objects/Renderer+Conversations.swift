@@ -6,17 +6,25 @@ extension Renderer {
     /// change, `epoch` of the database, and the announced receipts.
     ///
     /// Metadata that was not loaded is written as an empty object, so the caller must load it before.
-    public func writeConversation(_ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
+    public func writeConversation(
+        _ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writeMembers(of: view, for: reader, version: version, into: &writer)
         writer.endObject()
     }
 
     /// Writes the members of a conversation, without braces.
-    func writeMembers(of view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
+    func writeMembers(
+        of view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter
+    ) {
         writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
         writer.key("last_message")
-        if let message = view.lastMessage { writeMessage(message, for: reader, version: version, into: &writer) } else { writer.null() }
+        if let message = view.lastMessage {
+            writeMessage(message, for: reader, version: version, into: &writer)
+        } else {
+            writer.null()
+        }
         writer.key("unread_message_count")
         writer.int(view.unreadCount)
         writer.key("total_message_count")
@@ -52,7 +60,9 @@ extension Renderer {
         writer.beginArray()
         // Clients stop sending receipts when the list is empty. They detect their removal by it (docs/conformance.md
         // §5.2).
-        if isParticipant { for participant in conversation.participants { writeBasicIdentity(participant, into: &writer) } }
+        if isParticipant {
+            for participant in conversation.participants { writeBasicIdentity(participant, into: &writer) }
+        }
         writer.endArray()
         writer.key("distinct")
         writer.bool(conversation.isDistinct)

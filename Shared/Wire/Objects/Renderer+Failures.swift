@@ -6,7 +6,9 @@ extension Renderer {
     /// socket request.
     /// - Parameter reader: the user for whom an object in the failure is written. Nil before sign-in, when failures
     ///   contain no object.
-    public func writeFailure(_ failure: Failure, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
+    public func writeFailure(
+        _ failure: Failure, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter
+    ) {
         writeFailure(failure, into: &writer) { writeDetail(failure.detail, for: reader, version: version, into: &$0) }
     }
 
@@ -14,7 +16,9 @@ extension Renderer {
     /// - Parameters:
     ///   - hasData: true to include the member `data`.
     ///   - writeData: writes the value of `data`.
-    func writeFailure(_ failure: Failure, hasData: Bool = true, into writer: inout JSONWriter, writeData: (inout JSONWriter) -> Void) {
+    func writeFailure(
+        _ failure: Failure, hasData: Bool = true, into writer: inout JSONWriter, writeData: (inout JSONWriter) -> Void
+    ) {
         writer.beginObject()
         writer.key("id")
         writer.string(failure.code.id)
@@ -31,7 +35,8 @@ extension Renderer {
         writer.endObject()
     }
 
-    func writeDetail(_ detail: Failure.Detail, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
+    func writeDetail(_ detail: Failure.Detail, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter)
+    {
         switch detail {
         case .property(let name): writeMember("property", value: name, into: &writer)
         case .header(let name): writeMember("header", value: name, into: &writer)

@@ -31,7 +31,9 @@ extension Renderer {
             if isPlain(byte) {
                 bytes.append(byte)
             } else {
-                bytes += [UInt8(ascii: "%")] + [byte >> 4, byte & 15].map { $0 < 10 ? UInt8(ascii: "0") + $0 : UInt8(ascii: "A") + $0 - 10 }
+                bytes +=
+                    [UInt8(ascii: "%")]
+                    + [byte >> 4, byte & 15].map { $0 < 10 ? UInt8(ascii: "0") + $0 : UInt8(ascii: "A") + $0 - 10 }
             }
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -39,7 +41,9 @@ extension Renderer {
 
     /// Writes a conversation for `reader` with a member `messages`. If more of the requested messages exist, a member
     /// `messages_next` contains the URL of the next page.
-    public func writeLoadedConversation(_ loaded: LoadedConversation, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
+    public func writeLoadedConversation(
+        _ loaded: LoadedConversation, for reader: UserID, version: WireVersion, into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writeMembers(of: loaded.view, for: reader, version: version, into: &writer)
         writer.key("messages")

@@ -8,13 +8,16 @@ extension Renderer {
     /// - Parameter withNotification: true to include the `notification`. Only a `create` packet does, and only for
     ///   readers who have not read the message.
     public func writeMessage(
-        _ message: Message, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
+        _ message: Message, for reader: UserID, version: WireVersion, withNotification: Bool = false,
+        into writer: inout JSONWriter
     ) {
         let kind = MessageReader(reader, of: message)
         _ = writeMessage(message, for: kind, version: version, into: &writer) { writer, status in
             writer.recipientStatus(of: reader, is: status)
         }
-        if withNotification, kind.isUnread, let notification = message.notification { writer.reopenObject(adding: "notification", raw: notification) }
+        if withNotification, kind.isUnread, let notification = message.notification {
+            writer.reopenObject(adding: "notification", raw: notification)
+        }
     }
 
     /// Writes a message without its notification. In a large conversation, `ownStatus` writes the reader's own status.
@@ -27,7 +30,9 @@ extension Renderer {
         writeHead(of: message, into: &writer)
         writer.key("parts")
         writer.beginArray()
-        for (index, part) in message.parts.enumerated() { writePart(part, at: index, of: .message(message.id), version: version, into: &writer) }
+        for (index, part) in message.parts.enumerated() {
+            writePart(part, at: index, of: .message(message.id), version: version, into: &writer)
+        }
         writer.endArray()
         writer.key("sent_at")
         writer.timestamp(message.sentAt)
@@ -72,10 +77,14 @@ extension Renderer {
         defer { writer.endObject() }
         // If some receipts are disabled, only the sender needs the others' statuses (docs/conformance.md §7).
         if reader == .sender || message.recipients.count <= fullReceiptRecipients && message.receiptPolicy.isEmpty {
-            for recipient in message.recipients { writer.recipientStatus(of: recipient.userID, is: recipient.shownStatus) }
+            for recipient in message.recipients {
+                writer.recipientStatus(of: recipient.userID, is: recipient.shownStatus)
+            }
             return nil
         }
-        if let sender = message.sender.userID, message.status(of: sender) != nil { writer.recipientStatus(of: sender, is: .read) }
+        if let sender = message.sender.userID, message.status(of: sender) != nil {
+            writer.recipientStatus(of: sender, is: .read)
+        }
         guard case .recipient(let status) = reader else { return nil }
         return ownStatus(&writer, status)
     }

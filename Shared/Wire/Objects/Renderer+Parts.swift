@@ -10,12 +10,16 @@ enum PartOwner {
 
 extension Renderer {
     /// Writes a part of a message (docs/conformance.md §6.2).
-    public func writePart(_ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter) {
+    public func writePart(
+        _ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter
+    ) {
         writePart(part, at: index, of: .message(message), version: version, into: &writer)
     }
 
     /// Writes a part. Version 2.0 identifies parts by index, version 3.0 by id (docs/conformance.md §15).
-    func writePart(_ part: MessagePart, at index: Int, of owner: PartOwner, version: WireVersion, into writer: inout JSONWriter) {
+    func writePart(
+        _ part: MessagePart, at index: Int, of owner: PartOwner, version: WireVersion, into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.key("id")
         writer.separate()
@@ -57,7 +61,8 @@ extension Renderer {
     /// Writes a Content object (docs/conformance.md §8).
     /// - Parameter uploadURL: set only in the response to the request that creates the content.
     public func writeContent(
-        _ id: ContentID, size: Int, at location: ContentLocation, uploadURL: String? = nil, into writer: inout JSONWriter
+        _ id: ContentID, size: Int, at location: ContentLocation, uploadURL: String? = nil,
+        into writer: inout JSONWriter
     ) {
         writer.beginObject()
         writer.key("id")

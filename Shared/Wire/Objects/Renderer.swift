@@ -38,7 +38,9 @@ public struct Renderer: Sendable {
     ///   - locateContent: signs a URL for rich content. It is called each time a part with rich content is written.
     public init(
         baseURL: String, webSocketURL: String, fullReceiptRecipients: Int = 25, frameBytes: Int = Renderer.frameBytes,
-        locateContent: @escaping @Sendable (ContentID) -> ContentLocation = { _ in ContentLocation(downloadURL: nil, expiration: nil) }
+        locateContent: @escaping @Sendable (ContentID) -> ContentLocation = { _ in
+            ContentLocation(downloadURL: nil, expiration: nil)
+        }
     ) {
         let base = Renderer.withoutTrailingSlashes(baseURL)
         let socket = Renderer.withoutTrailingSlashes(webSocketURL)
@@ -48,7 +50,8 @@ public struct Renderer: Sendable {
         self.locateContent = locateContent
         packetBytes = frameBytes - Renderer.frameReserve
         linkHeader =
-            ["nonces", "sessions", "conversations", "content"].map { "<\(base)/\($0)>; rel=\($0), " }.joined() + "<\(socket)>; rel=websocket"
+            ["nonces", "sessions", "conversations", "content"].map { "<\(base)/\($0)>; rel=\($0), " }.joined()
+            + "<\(socket)>; rel=websocket"
         identityURL = Renderer.openQuoted("\(base)/identities/")
         conversationURL = Renderer.openQuoted("\(base)/conversations/")
         messageURL = Renderer.openQuoted("\(base)/messages/")
@@ -93,7 +96,9 @@ public struct Renderer: Sendable {
 }
 
 extension JSONWriter {
-    mutating func conversationID(_ id: ConversationID) { string(prefix: "\"layer:///conversations/", uuid: id.rawValue) }
+    mutating func conversationID(_ id: ConversationID) {
+        string(prefix: "\"layer:///conversations/", uuid: id.rawValue)
+    }
     mutating func messageID(_ id: MessageID) { string(prefix: "\"layer:///messages/", uuid: id.rawValue) }
     /// Writes the id of an identity. Percent-encoded text needs no escaping.
     mutating func identityID(percentEncoded user: String) {
@@ -102,7 +107,9 @@ extension JSONWriter {
         plain(user)
         closeString()
     }
-    mutating func announcementID(_ id: AnnouncementID) { string(prefix: "\"layer:///announcements/", uuid: id.rawValue) }
+    mutating func announcementID(_ id: AnnouncementID) {
+        string(prefix: "\"layer:///announcements/", uuid: id.rawValue)
+    }
     mutating func contentID(_ id: ContentID) { string(prefix: "\"layer:///content/", uuid: id.rawValue) }
     /// Writes `"<identity id>":"<status>"`, a member of `recipient_status`.
     mutating func recipientStatus(of user: UserID, is status: RecipientStatus) {

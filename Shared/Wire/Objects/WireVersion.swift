@@ -44,7 +44,8 @@ enum AcceptHeader {
     ///   - types: our media types.
     ///   - find: returns the version with a name, or nil if it is not supported.
     static func version<Version>(
-        in header: some StringProtocol, of types: [String] = ["application/vnd.layer+json"], named find: (String) -> Version?
+        in header: some StringProtocol, of types: [String] = ["application/vnd.layer+json"],
+        named find: (String) -> Version?
     ) -> Version? {
         for range in header.split(separator: ",") {
             var pieces = range.split(separator: ";").map { $0.trimmingSpaces.lowercased() }[...]

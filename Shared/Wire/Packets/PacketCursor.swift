@@ -24,7 +24,9 @@ struct PacketCursor {
     }
 
     @inline(__always)
-    mutating func putConstant(_ text: StaticString) { putBytes(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
+    mutating func putConstant(_ text: StaticString) {
+        putBytes(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
 
     mutating func putText(_ text: String) {
         let done: Void? = text.utf8.withContiguousStorageIfAvailable { putBytes(UnsafeRawBufferPointer($0)) }
@@ -75,8 +77,12 @@ extension ByteBuffer {
     /// - Parameters:
     ///   - counter: the counter of the first packet. It increases by one for each further packet.
     ///   - timestamp: the time of all packets.
-    public mutating func writePackets(_ tails: [PacketTail], counter: Int64, timestamp: TimestampText, values: ReaderValues) {
-        let room = tails.reduce(0) { $0 + PacketCursor.frameHeaderBytes + PacketHead.maximumBytes + $1.byteCount(for: values) }
+    public mutating func writePackets(
+        _ tails: [PacketTail], counter: Int64, timestamp: TimestampText, values: ReaderValues
+    ) {
+        let room = tails.reduce(0) {
+            $0 + PacketCursor.frameHeaderBytes + PacketHead.maximumBytes + $1.byteCount(for: values)
+        }
         writeWithUnsafeMutableBytes(minimumWritableBytes: room) { target in
             var cursor = PacketCursor(target)
             for (index, tail) in tails.enumerated() {

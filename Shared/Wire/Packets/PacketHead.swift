@@ -26,10 +26,12 @@ struct PacketHead: Sendable {
     private static let beforeTime: StaticString = ",\"timestamp\":\""
     private static let afterTime: StaticString = "\",\"body\":"
 
-    static let maximumBytes = 32 + 20 + beforeTime.utf8CodeUnitCount + TimestampText.byteCount + afterTime.utf8CodeUnitCount
+    static let maximumBytes =
+        32 + 20 + beforeTime.utf8CodeUnitCount + TimestampText.byteCount + afterTime.utf8CodeUnitCount
 
     var byteCount: Int {
-        kind.start.utf8CodeUnitCount + decimalDigits(counter) + PacketHead.beforeTime.utf8CodeUnitCount + TimestampText.byteCount
+        kind.start.utf8CodeUnitCount + decimalDigits(counter) + PacketHead.beforeTime.utf8CodeUnitCount
+            + TimestampText.byteCount
             + PacketHead.afterTime.utf8CodeUnitCount
     }
 

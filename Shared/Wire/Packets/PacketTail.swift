@@ -57,7 +57,9 @@ public struct PacketTail: Hashable, Sendable {
         }
     }
 
-    func byteCount(for values: ReaderValues) -> Int { gaps.reduce(text.readableBytes) { $0 + $1.slot.byteCount(for: values) } }
+    func byteCount(for values: ReaderValues) -> Int {
+        gaps.reduce(text.readableBytes) { $0 + $1.slot.byteCount(for: values) }
+    }
 
     func writeTail(filledWith values: ReaderValues, into cursor: inout PacketCursor) {
         text.withUnsafeReadableBytes { bytes in
@@ -85,7 +87,8 @@ public struct PacketTail: Hashable, Sendable {
         for gap in gaps {
             let written = text.readableBytes - rest.readableBytes
             if let slice = rest.readSlice(length: gap.offset - written) { pieces.append(slice) }
-            pieces.append(Self.piece(of: gap.slot.byteCount(for: values)) { gap.slot.writeValue(from: values, into: &$0) })
+            pieces.append(
+                Self.piece(of: gap.slot.byteCount(for: values)) { gap.slot.writeValue(from: values, into: &$0) })
         }
         pieces.append(rest)
         return pieces

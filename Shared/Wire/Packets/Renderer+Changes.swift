@@ -13,19 +13,27 @@ extension Renderer {
         let id = change.conversationID
         if variant.role == .excluded { return [] }
         switch change.content {
-        case .conversationCreated(let conversation): return conversation.map { conversationCreated($0, at: change.position) } ?? []
+        case .conversationCreated(let conversation):
+            return conversation.map { conversationCreated($0, at: change.position) } ?? []
         case .participantsChanged(let added, let removed, let distinctCleared, _):
             if variant.needsView { return [] }
-            return participantsChanged(id, at: change.position, added: added, removed: removed, distinctCleared: distinctCleared)
+            return participantsChanged(
+                id, at: change.position, added: added, removed: removed, distinctCleared: distinctCleared)
         case .metadataChanged(let effects): return metadataChanged(id, at: change.position, effects: effects)
-        case .conversationDeleted: return [conversationDeleted(id, at: .conversation(change.position), mode: .allParticipants, fromPosition: nil)]
-        case .messageCreated(_, _, let message): return message.map { messageCreated($0, at: change.position, variant: variant) } ?? []
+        case .conversationDeleted:
+            return [
+                conversationDeleted(id, at: .conversation(change.position), mode: .allParticipants, fromPosition: nil)
+            ]
+        case .messageCreated(_, _, let message):
+            return message.map { messageCreated($0, at: change.position, variant: variant) } ?? []
         case .messageDeleted(let message, _, let last):
             return messageDeleted(message, change: change, last: last, variant: variant)
         case .receipts(let receipts): return receiptsGiven(receipts, change: change, variant: variant)
         case .allRead(let user, let upTo, _):
             var tails = [allRead(id, at: change.position, by: user, upTo: upTo)]
-            if variant.role == .affected, variant.includesCounts { tails.append(unreadChanged(id, at: change.position)) }
+            if variant.role == .affected, variant.includesCounts {
+                tails.append(unreadChanged(id, at: change.position))
+            }
             return tails
         case .partsChanged(_, _, let edits, let message):
             return message.map { partsChanged(edits, of: $0, at: change.position, variant: variant) } ?? []
@@ -36,9 +44,11 @@ extension Renderer {
     /// visible again. If the packet would be too large, further packets contain the rest.
     /// - Parameter position: the position of the change that added the reader. The conversation's own position in
     ///   `view` may be later.
-    public func conversationCreated(_ view: ConversationView, for reader: UserID, version: WireVersion, at position: Position? = nil) -> [PacketTail]
-    {
-        conversationCreated(view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
+    public func conversationCreated(
+        _ view: ConversationView, for reader: UserID, version: WireVersion, at position: Position? = nil
+    ) -> [PacketTail] {
+        conversationCreated(
+            view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
     }
 
     /// Returns a packet with a reader's current counts, as at the end of a replay. The counts are valid at `position`.
@@ -52,7 +62,9 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    func conversationCreated(_ view: ConversationView, for reader: UserID, version: WireVersion, at place: PacketBuilder.Place) -> [PacketTail] {
+    func conversationCreated(
+        _ view: ConversationView, for reader: UserID, version: WireVersion, at place: PacketBuilder.Place
+    ) -> [PacketTail] {
         var packet = PacketBuilder(self, capacity: 2048)
         packet.beginChange("create", of: .conversation(view.conversation.id), at: place)
         writeConversation(view, for: reader, version: version, into: &packet.writer)
@@ -74,7 +86,8 @@ extension Renderer {
         let whole = packet.finish(.change)
         guard whole.text.readableBytes > packetBytes else { return [whole] }
         let view = ConversationView(
-            conversation: conversation, isParticipant: true, lastMessage: nil, counts: UserCounts(excluded: 0, hidden: 0, position: position),
+            conversation: conversation, isParticipant: true, lastMessage: nil,
+            counts: UserCounts(excluded: 0, hidden: 0, position: position),
             messageCount: 0)
         let portion = portion(of: view, for: nil, version: .v3, at: .conversation(position))
         packet = PacketBuilder(self, capacity: packetBytes)
@@ -118,7 +131,8 @@ extension Renderer {
         packet.endOperation()
     }
 
-    private func metadataChanged(_ id: ConversationID, at position: Position, effects: [MetadataEffect]) -> [PacketTail] {
+    private func metadataChanged(_ id: ConversationID, at position: Position, effects: [MetadataEffect]) -> [PacketTail]
+    {
         var packets = UpdatePackets(renderer: self, for: .conversation(id), at: .conversation(position))
         for effect in effects { packets.addOperation { writeMetadataOperation(effect, into: &$0.writer) } }
         return packets.finish()
@@ -142,7 +156,9 @@ extension Renderer {
         writer.endObject()
     }
 
-    func conversationDeleted(_ id: ConversationID, at place: PacketBuilder.Place, mode: DeletionMode, fromPosition: Position?) -> PacketTail {
+    func conversationDeleted(
+        _ id: ConversationID, at place: PacketBuilder.Place, mode: DeletionMode, fromPosition: Position?
+    ) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("delete", of: .conversation(id), at: place)
         packet.writer.beginObject()

@@ -18,7 +18,9 @@ extension Renderer {
     }
 
     /// Writes the data of a successful response to `Presence.sync`.
-    public func writePresenceChanges(_ presenceChanges: [(user: UserID, presence: Presence)], into writer: inout JSONWriter) {
+    public func writePresenceChanges(
+        _ presenceChanges: [(user: UserID, presence: Presence)], into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.key("changes")
         writer.beginArray()
@@ -57,12 +59,15 @@ extension Renderer {
         writer.endArray()
     }
 
-    func identityUpdated(_ identity: Identity, from previous: Identity? = nil, at place: PacketBuilder.Place) -> PacketTail {
+    func identityUpdated(
+        _ identity: Identity, from previous: Identity? = nil, at place: PacketBuilder.Place
+    ) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .identity(identity.basic.userID), at: place)
         packet.writer.beginArray()
         let texts: [(StaticString, KeyPath<Identity, String?>)] = [
-            ("display_name", \.basic.displayName), ("avatar_url", \.basic.avatarURL), ("first_name", \.firstName), ("last_name", \.lastName),
+            ("display_name", \.basic.displayName), ("avatar_url", \.basic.avatarURL), ("first_name", \.firstName),
+            ("last_name", \.lastName),
             ("phone_number", \.phoneNumber), ("email_address", \.emailAddress), ("public_key", \.publicKey),
         ]
         for (property, path) in texts where previous.map({ $0[keyPath: path] != identity[keyPath: path] }) ?? true {

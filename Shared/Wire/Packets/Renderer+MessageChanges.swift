@@ -12,7 +12,9 @@ extension Renderer {
         var create = PacketBuilder(self, capacity: rendered.text.count + 512)
         create.beginChange("create", of: .message(message.id, in: nil), at: .conversation(position))
         create.value(rendered)
-        if reader.isUnread, let notification = message.notification { create.writer.reopenObject(adding: "notification", raw: notification) }
+        if reader.isUnread, let notification = message.notification {
+            create.writer.reopenObject(adding: "notification", raw: notification)
+        }
 
         var update = PacketBuilder(self, capacity: rendered.text.count + 768)
         update.beginChange("update", of: .conversation(message.conversationID), at: .conversation(position))
@@ -23,14 +25,19 @@ extension Renderer {
             update.setNumber("total_message_count", from: .total)
         }
         update.writer.endArray()
-        if max(create.writer.count, update.writer.count) > packetBytes, let portion = portion(of: message, version: variant.version) {
-            return messageCreated(portion, at: position, variant: variant) + rest(of: message, after: portion, at: .conversation(position))
+        if max(create.writer.count, update.writer.count) > packetBytes,
+            let portion = portion(of: message, version: variant.version)
+        {
+            return messageCreated(portion, at: position, variant: variant)
+                + rest(of: message, after: portion, at: .conversation(position))
         }
         return [create.finish(.change), update.finish(.change)]
     }
 
     func messageDeleted(_ id: MessageID, change: Change, last: Change.LastMessage, variant: Variant) -> [PacketTail] {
-        var tails = [messageDeleted(id, in: change.conversationID, at: .conversation(change.position), mode: .allParticipants)]
+        var tails = [
+            messageDeleted(id, in: change.conversationID, at: .conversation(change.position), mode: .allParticipants)
+        ]
         var further: [PacketTail] = []
         var message = last.message
         var reader: MessageReader?
@@ -50,7 +57,9 @@ extension Renderer {
         if showsLast {
             if let message, let reader {
                 var rendered = RenderedMessage(message, for: reader, version: variant.version, by: self)
-                if rendered.text.count > packetBytes - Self.messageReserve, let portion = portion(of: message, version: variant.version) {
+                if rendered.text.count > packetBytes - Self.messageReserve,
+                    let portion = portion(of: message, version: variant.version)
+                {
                     rendered = RenderedMessage(portion, for: reader, version: variant.version, by: self)
                     further = rest(of: message, after: portion, at: .conversation(change.position))
                 }
@@ -68,7 +77,9 @@ extension Renderer {
         return tails + further
     }
 
-    func messageDeleted(_ id: MessageID, in conversation: ConversationID?, at place: PacketBuilder.Place, mode: DeletionMode) -> PacketTail {
+    func messageDeleted(
+        _ id: MessageID, in conversation: ConversationID?, at place: PacketBuilder.Place, mode: DeletionMode
+    ) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("delete", of: .message(id, in: conversation), at: place)
         packet.writer.beginObject()
@@ -93,12 +104,15 @@ extension Renderer {
             byMessage[receipt.messageID, default: []].append(receipt)
         }
         var tails = order.flatMap { statusChanged($0, receipts: byMessage[$0] ?? [], change: change) }
-        if isAffected, variant.includesCounts { tails.append(unreadChanged(change.conversationID, at: change.position)) }
+        if isAffected, variant.includesCounts {
+            tails.append(unreadChanged(change.conversationID, at: change.position))
+        }
         return tails
     }
 
     private func statusChanged(_ id: MessageID, receipts: [Change.Receipt], change: Change) -> [PacketTail] {
-        var packets = UpdatePackets(renderer: self, for: .message(id, in: change.conversationID), at: .conversation(change.position))
+        var packets = UpdatePackets(
+            renderer: self, for: .message(id, in: change.conversationID), at: .conversation(change.position))
         for receipt in receipts { packets.addOperation { $0.setStatus(receipt.status, of: receipt.user) } }
         return packets.finish()
     }

@@ -8,7 +8,9 @@ extension Renderer {
     ///
     /// The packets contain current values. Of a part that no longer exists, only the removal is reported, by its own
     /// change.
-    func partsChanged(_ edits: [Change.PartEdit], of message: Message, at position: Position, variant: Variant) -> [PacketTail] {
+    func partsChanged(
+        _ edits: [Change.PartEdit], of message: Message, at position: Position, variant: Variant
+    ) -> [PacketTail] {
         // 2.0 clients ignore changes of parts. They merge a created message with an existing one of the same id
         // (docs/conformance.md §15).
         if variant.version == .v2 {
@@ -20,13 +22,17 @@ extension Renderer {
         }
         var tails: [PacketTail] = []
         for case .changed(let id) in edits {
-            if let part = message.parts.first(where: { $0.id == id }) { tails.append(partChanged(part, of: message, at: position)) }
+            if let part = message.parts.first(where: { $0.id == id }) {
+                tails.append(partChanged(part, of: message, at: position))
+            }
         }
         return tails + partListChanged(edits, of: message, at: position)
     }
 
-    private func partListChanged(_ edits: [Change.PartEdit], of message: Message, at position: Position) -> [PacketTail] {
-        var packets = UpdatePackets(renderer: self, for: .message(message.id, in: message.conversationID), at: .conversation(position))
+    private func partListChanged(_ edits: [Change.PartEdit], of message: Message, at position: Position) -> [PacketTail]
+    {
+        var packets = UpdatePackets(
+            renderer: self, for: .message(message.id, in: message.conversationID), at: .conversation(position))
         var isEmpty = true
         for edit in edits {
             switch edit {
@@ -46,11 +52,15 @@ extension Renderer {
                     packet.beginOperation("set", on: "parts")
                     packet.writer.key("value")
                     packet.writer.beginArray()
-                    for (index, part) in portion.parts.enumerated() { writePart(part, at: index, of: message.id, version: .v3, into: &packet.writer) }
+                    for (index, part) in portion.parts.enumerated() {
+                        writePart(part, at: index, of: message.id, version: .v3, into: &packet.writer)
+                    }
                     packet.writer.endArray()
                     packet.endOperation()
                 }
-                for index in portion.parts.count..<message.parts.count { packets.addOperation { addPart(at: index, of: message, in: &$0) } }
+                for index in portion.parts.count..<message.parts.count {
+                    packets.addOperation { addPart(at: index, of: message, in: &$0) }
+                }
             case .changed: continue
             }
             isEmpty = false
@@ -72,7 +82,8 @@ extension Renderer {
 
     private func partChanged(_ part: MessagePart, of message: Message, at position: Position) -> PacketTail {
         var packet = PacketBuilder(self, capacity: 1024)
-        packet.beginChange("update", of: .part(part.id, of: message.id, in: message.conversationID), at: .conversation(position))
+        packet.beginChange(
+            "update", of: .part(part.id, of: message.id, in: message.conversationID), at: .conversation(position))
         packet.writer.beginArray()
         setText("mime_type", to: part.mimeType, in: &packet)
         setText("body", to: part.body, in: &packet)

@@ -26,7 +26,9 @@ extension Renderer {
         }
     }
 
-    private func response(to requestID: String, method: String, success: Bool, data: (inout JSONWriter) -> Void) -> PacketTail {
+    private func response(
+        to requestID: String, method: String, success: Bool, data: (inout JSONWriter) -> Void
+    ) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.writer.beginObject()
         packet.writer.key("request_id")

@@ -73,11 +73,15 @@ extension Renderer {
             var packets = UpdatePackets(renderer: self, for: .conversation(conversation.id), at: place)
             for identity in portion.participants { packets.addOperation { addParticipant(identity, in: &$0) } }
             for leaf in portion.leaves {
-                packets.addOperation { writeMetadataOperation(MetadataEffect(path: leaf.path, value: leaf.value), into: &$0.writer) }
+                packets.addOperation {
+                    writeMetadataOperation(MetadataEffect(path: leaf.path, value: leaf.value), into: &$0.writer)
+                }
             }
             tails = packets.finish()
         }
-        if let message = portion.message, let first = portion.view.lastMessage { tails += rest(of: message, after: first, at: place) }
+        if let message = portion.message, let first = portion.view.lastMessage {
+            tails += rest(of: message, after: first, at: place)
+        }
         return tails
     }
 
@@ -88,7 +92,9 @@ extension Renderer {
     func portion(of message: Message, version: WireVersion, room: Int? = nil) -> Message? {
         guard version == .v3 else { return nil }
         // A cheap upper estimate, because most messages are much smaller than the limit.
-        let most = message.parts.reduce(0) { $0 + 6 * (($1.body?.utf8.count ?? 0) + $1.mimeType.utf8.count) + Self.messageReserve * 4 }
+        let most = message.parts.reduce(0) {
+            $0 + 6 * (($1.body?.utf8.count ?? 0) + $1.mimeType.utf8.count) + Self.messageReserve * 4
+        }
         guard most > (room ?? packetBytes) / 2 else { return nil }
         var first = message
         first.parts = []
@@ -106,7 +112,9 @@ extension Renderer {
     /// Returns packets with the parts that the portion lacks.
     func rest(of message: Message, after portion: Message, at place: PacketBuilder.Place) -> [PacketTail] {
         var packets = UpdatePackets(renderer: self, for: .message(message.id, in: message.conversationID), at: place)
-        for index in portion.parts.count..<message.parts.count { packets.addOperation { addPart(at: index, of: message, in: &$0) } }
+        for index in portion.parts.count..<message.parts.count {
+            packets.addOperation { addPart(at: index, of: message, in: &$0) }
+        }
         packets.addOperation { setTime("updated_at", to: message.updatedAt, in: &$0) }
         return packets.finish()
     }
@@ -118,9 +126,15 @@ extension Renderer {
     public func responses(
         to requestID: String, method: String, message: Message, for reader: UserID, version: WireVersion
     ) -> [PacketTail] {
-        let whole = response(to: requestID, method: method) { writeMessage(message, for: reader, version: version, into: &$0) }
-        guard whole.text.readableBytes > packetBytes, let portion = portion(of: message, version: version) else { return [whole] }
-        return [response(to: requestID, method: method) { writeMessage(portion, for: reader, version: version, into: &$0) }]
+        let whole = response(to: requestID, method: method) {
+            writeMessage(message, for: reader, version: version, into: &$0)
+        }
+        guard whole.text.readableBytes > packetBytes, let portion = portion(of: message, version: version) else {
+            return [whole]
+        }
+        return [
+            response(to: requestID, method: method) { writeMessage(portion, for: reader, version: version, into: &$0) }
+        ]
             + rest(of: message, after: portion, at: .none)
     }
 
@@ -129,10 +143,16 @@ extension Renderer {
     public func responses(
         to requestID: String, method: String, view: ConversationView, for reader: UserID, version: WireVersion
     ) -> [PacketTail] {
-        let whole = response(to: requestID, method: method) { writeConversation(view, for: reader, version: version, into: &$0) }
+        let whole = response(to: requestID, method: method) {
+            writeConversation(view, for: reader, version: version, into: &$0)
+        }
         guard whole.text.readableBytes > packetBytes else { return [whole] }
         let portion = portion(of: view, for: reader, version: version, at: .none)
-        return [response(to: requestID, method: method) { writeConversation(portion.view, for: reader, version: version, into: &$0) }]
+        return [
+            response(to: requestID, method: method) {
+                writeConversation(portion.view, for: reader, version: version, into: &$0)
+            }
+        ]
             + rest(of: portion, at: .none)
     }
 

@@ -10,20 +10,28 @@ extension Renderer {
     public func tails(for change: UserChange, version: WireVersion, withLastMessage: Bool = true) -> [PacketTail] {
         switch change.content {
         case .conversationHidden(let id, let upTo, let wholly):
-            return [conversationDeleted(id, at: .user(change.position), mode: .myDevices, fromPosition: wholly ? nil : upTo)]
+            return [
+                conversationDeleted(id, at: .user(change.position), mode: .myDevices, fromPosition: wholly ? nil : upTo)
+            ]
         case .conversationShown(let view):
-            return view.map { conversationCreated($0, for: change.user, version: version, at: .user(change.position)) } ?? []
+            return view.map { conversationCreated($0, for: change.user, version: version, at: .user(change.position)) }
+                ?? []
         case .messageHidden(let id, let view):
             let delete = messageDeleted(id, in: view?.conversation.id, at: .user(change.position), mode: .myDevices)
-            return [delete] + (view.map { contents(of: $0, withLastMessage: withLastMessage, change: change, version: version) } ?? [])
+            return [delete]
+                + (view.map { contents(of: $0, withLastMessage: withLastMessage, change: change, version: version) }
+                    ?? [])
         case .messagesHidden(let upTo, let view):
-            let delete = conversationDeleted(view.conversation.id, at: .user(change.position), mode: .myDevices, fromPosition: upTo)
+            let delete = conversationDeleted(
+                view.conversation.id, at: .user(change.position), mode: .myDevices, fromPosition: upTo)
             // Newer messages remain, so the last message changes only if none remains.
             let tellsLast = withLastMessage && view.lastMessage == nil
             return [delete] + contents(of: view, withLastMessage: tellsLast, change: change, version: version)
         case .messageDeleted(let id, let conversation, let view):
             let delete = messageDeleted(id, in: conversation, at: .user(change.position), mode: .allParticipants)
-            return [delete] + (view.map { contents(of: $0, withLastMessage: withLastMessage, change: change, version: version) } ?? [])
+            return [delete]
+                + (view.map { contents(of: $0, withLastMessage: withLastMessage, change: change, version: version) }
+                    ?? [])
         case .conversationDeleted(let id):
             return [conversationDeleted(id, at: .user(change.position), mode: .allParticipants, fromPosition: nil)]
         case .identityChanged(let identity): return [identityUpdated(identity, at: .user(change.position))]
@@ -69,14 +77,19 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    private func announcementCreated(_ announcement: Announcement, change: UserChange, version: WireVersion) -> PacketTail {
+    private func announcementCreated(
+        _ announcement: Announcement, change: UserChange, version: WireVersion
+    ) -> PacketTail {
         var packet = PacketBuilder(self, capacity: 1024)
         packet.beginChange("create", of: .announcement(announcement.id), at: .user(change.position))
-        writeAnnouncement(announcement, for: change.user, version: version, withNotification: true, into: &packet.writer)
+        writeAnnouncement(
+            announcement, for: change.user, version: version, withNotification: true, into: &packet.writer)
         return packet.finish(.change)
     }
 
-    private func announcementStatusChanged(_ id: AnnouncementID, to status: RecipientStatus, change: UserChange) -> PacketTail {
+    private func announcementStatusChanged(
+        _ id: AnnouncementID, to status: RecipientStatus, change: UserChange
+    ) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .announcement(id), at: .user(change.position))
         packet.writer.beginArray()
@@ -96,7 +109,9 @@ extension Renderer {
     }
 
     /// Returns an update of a conversation's last message and counts after the deletion of messages.
-    private func contents(of view: ConversationView, withLastMessage: Bool, change: UserChange, version: WireVersion) -> [PacketTail] {
+    private func contents(
+        of view: ConversationView, withLastMessage: Bool, change: UserChange, version: WireVersion
+    ) -> [PacketTail] {
         var further: [PacketTail] = []
         var update = PacketBuilder(self, capacity: 1024)
         update.beginChange("update", of: .conversation(view.conversation.id), at: .user(change.position))

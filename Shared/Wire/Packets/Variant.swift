@@ -30,7 +30,8 @@ public struct Variant: Hashable, Sendable {
     /// - Parameter knowsConversation: true if the reader already has the conversation's state after this change. A
     ///   change that added the reader is then rendered as for others.
     public init(
-        of change: Change, for reader: UserID, version: WireVersion, includesCounts: Bool = true, knowsConversation: Bool = false
+        of change: Change, for reader: UserID, version: WireVersion, includesCounts: Bool = true,
+        knowsConversation: Bool = false
     ) {
         self.version = version
         self.includesCounts = includesCounts
@@ -40,8 +41,10 @@ public struct Variant: Hashable, Sendable {
         }
         switch change.content {
         case .conversationCreated, .metadataChanged, .conversationDeleted: role = .anyone
-        case .participantsChanged(let added, _, _, _): role = !knowsConversation && added.contains { $0.userID == reader } ? .added : .anyone
-        case .messageCreated(_, _, let message): role = message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
+        case .participantsChanged(let added, _, _, _):
+            role = !knowsConversation && added.contains { $0.userID == reader } ? .added : .anyone
+        case .messageCreated(_, _, let message):
+            role = message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
         case .messageDeleted(_, _, let last):
             if last.overrides[reader] != nil {
                 role = .override(reader)

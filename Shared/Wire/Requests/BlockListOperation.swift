@@ -26,7 +26,9 @@ public struct BlockBody: Hashable, Sendable {
     /// - Throws: ``Failure`` `missing_property` or `invalid_property` for `user_id`.
     public init(_ json: JSONValue) throws(Failure) {
         let text = try Members(json).requiredString("user_id")
-        guard let user = RequestSender.server.userID(text) else { throw .invalid("user_id", reason: "is not a user id") }
+        guard let user = RequestSender.server.userID(text) else {
+            throw .invalid("user_id", reason: "is not a user id")
+        }
         self.user = user
     }
 }

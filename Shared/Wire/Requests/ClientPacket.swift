@@ -29,7 +29,9 @@ public enum ClientPacket: Hashable, Sendable {
         public var parsedBytes: Int
 
         /// Creates a request.
-        public init(id: String, method: String, objectID: String? = nil, outline: JSONValue = .null, parsedBytes: Int = 0) {
+        public init(
+            id: String, method: String, objectID: String? = nil, outline: JSONValue = .null, parsedBytes: Int = 0
+        ) {
             self.id = id
             self.method = method
             self.objectID = objectID
@@ -41,7 +43,9 @@ public enum ClientPacket: Hashable, Sendable {
         /// - Throws: ``Failure`` naming `object_id`.
         public func conversationID() throws(Failure) -> ConversationID {
             guard let objectID else { throw .missing("object_id") }
-            guard let id = ConversationID(parsing: objectID) else { throw .invalid("object_id", reason: "is not the id of a conversation") }
+            guard let id = ConversationID(parsing: objectID) else {
+                throw .invalid("object_id", reason: "is not the id of a conversation")
+            }
             return id
         }
     }
@@ -62,7 +66,9 @@ public enum ClientPacket: Hashable, Sendable {
             throw error.failure
         }
         let members = try Members(parsed.value)
-        guard let body = members["body"], case .object = body else { throw members.invalid("body", reason: "must be an object") }
+        guard let body = members["body"], case .object = body else {
+            throw members.invalid("body", reason: "must be an object")
+        }
         switch try members.requiredString("type") {
         case "request": self = try ClientPacket.request(try Members(body), parsedBytes: parsed.parsedBytes)
         case "signal": self = try ClientPacket.signal(try Members(body))
@@ -72,14 +78,17 @@ public enum ClientPacket: Hashable, Sendable {
 
     /// Parses the data of a request. Returns null if the client sent none.
     /// - Parameter frame: the frame of the request, already validated.
-    public static func data(in frame: ByteBuffer) throws(Failure) -> JSONValue { try JSONReader.body(frame)["body"]?["data"] ?? .null }
+    public static func data(in frame: ByteBuffer) throws(Failure) -> JSONValue {
+        try JSONReader.body(frame)["body"]?["data"] ?? .null
+    }
 
     private static let outline = JSONOutline([
         ("type", nil),
         (
             "body",
             JSONOutline([
-                ("type", nil), ("request_id", nil), ("method", nil), ("object_id", nil), ("object", JSONOutline([("id", nil)])),
+                ("type", nil), ("request_id", nil), ("method", nil), ("object_id", nil),
+                ("object", JSONOutline([("id", nil)])),
                 ("data", JSONOutline([("id", nil), ("ordered", nil), ("action", nil), ("from_timestamp", nil)])),
             ])
         ),
@@ -96,7 +105,8 @@ public enum ClientPacket: Hashable, Sendable {
             }
             return .request(
                 Request(
-                    id: id, method: method, objectID: try body.string("object_id"), outline: body["data"] ?? .null, parsedBytes: parsedBytes))
+                    id: id, method: method, objectID: try body.string("object_id"), outline: body["data"] ?? .null,
+                    parsedBytes: parsedBytes))
         } catch {
             return .refused(requestID: id, method: method, error)
         }
@@ -109,8 +119,11 @@ public enum ClientPacket: Hashable, Sendable {
                 if id == nil { return .dropped }
                 throw body.invalid("type", reason: "is not a known signal")
             }
-            guard case .string(let object)? = body["object"]?["id"], let conversation = ConversationID(parsing: object) else {
-                if id == nil, case .string(let object)? = body["object"]?["id"], object.hasPrefix("layer:///") { return .dropped }
+            guard case .string(let object)? = body["object"]?["id"], let conversation = ConversationID(parsing: object)
+            else {
+                if id == nil, case .string(let object)? = body["object"]?["id"], object.hasPrefix("layer:///") {
+                    return .dropped
+                }
                 throw .invalid("object.id", reason: "is not the id of a conversation")
             }
             guard case .string(let word)? = body["data"]?["action"], let action = TypingAction(rawValue: word) else {

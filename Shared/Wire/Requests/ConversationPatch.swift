@@ -21,31 +21,43 @@ public struct ConversationPatch: Hashable, Sendable {
     ///   - `invalid_property` or `missing_property`: an operation is invalid.
     ///   - `invalid_operation`: the operation is not applicable to its property.
     public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
-        guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
+        guard case .array(let operations) = json else {
+            throw Failure(.invalidRequest, "The body must be an array of operations.")
+        }
         var room = Limits.metadataRequestBytes
-        for (index, operation) in operations.enumerated() { try readOperation(operation, at: index, from: sender, room: &room) }
+        for (index, operation) in operations.enumerated() {
+            try readOperation(operation, at: index, from: sender, room: &room)
+        }
     }
 
     private enum Verb: String { case set, delete, add, remove }
 
-    private mutating func readOperation(_ json: JSONValue, at index: Int, from sender: RequestSender, room: inout Int) throws(Failure) {
+    private mutating func readOperation(
+        _ json: JSONValue, at index: Int, from sender: RequestSender, room: inout Int
+    ) throws(Failure) {
         guard case .object = json else { throw ConversationPatch.malformed("\(index)", reason: "must be an object") }
         let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
         if sender == .server { try ConversationPatch.checkForm(of: members, at: index) }
         guard case .string(let word)? = members["operation"], let verb = Verb(rawValue: word) else {
             throw ConversationPatch.malformed("\(index).operation", reason: "must be set, delete, add or remove")
         }
-        guard case .string(let property)? = members["property"], let segments = PatchPath.segments(of: property), let first = segments.first else {
+        guard case .string(let property)? = members["property"], let segments = PatchPath.segments(of: property),
+            let first = segments.first
+        else {
             throw ConversationPatch.malformed("\(index).property", reason: "must be the path of a property")
         }
         guard sender == .server || members["index"] == nil else { throw .invalid("index", reason: "is not supported") }
         switch first {
         case "participants" where segments.count == 1:
-            participants.append(try ConversationPatch.participantOperation(verb, members: members, at: index, from: sender))
+            participants.append(
+                try ConversationPatch.participantOperation(verb, members: members, at: index, from: sender))
         case "metadata":
-            if sender == .server, verb == .delete, segments.count == 1 { throw .invalid("metadata", reason: "cannot be deleted, only set") }
+            if sender == .server, verb == .delete, segments.count == 1 {
+                throw .invalid("metadata", reason: "cannot be deleted, only set")
+            }
             metadata.append(
-                try ConversationPatch.metadataOperation(verb, members: members, keys: segments.dropFirst(), at: index, from: sender, room: &room))
+                try ConversationPatch.metadataOperation(
+                    verb, members: members, keys: segments.dropFirst(), at: index, from: sender, room: &room))
         default: throw .invalid(ConversationPatch.shortened(property), reason: "cannot be patched")
         }
     }
@@ -56,11 +68,14 @@ public struct ConversationPatch: Hashable, Sendable {
         guard let word else { throw .missing("\(index).operation") }
         guard Verb(rawValue: word) != nil else {
             throw Failure(
-                .invalidOperation, "The property \(index).operation must be set, delete, add or remove.", detail: .property("\(index).operation"))
+                .invalidOperation, "The property \(index).operation must be set, delete, add or remove.",
+                detail: .property("\(index).operation"))
         }
         let property = try members.string("property")
         guard let property else { throw .missing("\(index).property") }
-        guard PatchPath.segments(of: property) != nil else { throw .invalid("\(index).property", reason: "must be the path of a property") }
+        guard PatchPath.segments(of: property) != nil else {
+            throw .invalid("\(index).property", reason: "must be the path of a property")
+        }
     }
 
     private static func participantOperation(
@@ -75,8 +90,12 @@ public struct ConversationPatch: Hashable, Sendable {
             }
             return verb == .add ? .add(user) : .remove(user)
         case .set:
-            guard let value = members["value"] ?? (sender == .server ? members["id"] : nil) else { throw .missing("\(index).value") }
-            guard case .array(let elements) = value else { throw .invalid("participants", reason: "must be an array of identity ids") }
+            guard let value = members["value"] ?? (sender == .server ? members["id"] : nil) else {
+                throw .missing("\(index).value")
+            }
+            guard case .array(let elements) = value else {
+                throw .invalid("participants", reason: "must be an array of identity ids")
+            }
             return .set(try userIDs(elements, in: "participants", from: sender))
         case .delete where sender == .server: throw .invalid("participants", reason: "cannot be deleted")
         case .delete: throw invalidOperation("participants", reason: "cannot be deleted")
@@ -84,7 +103,8 @@ public struct ConversationPatch: Hashable, Sendable {
     }
 
     private static func metadataOperation(
-        _ verb: Verb, members: Members, keys: ArraySlice<String>, at index: Int, from sender: RequestSender, room: inout Int
+        _ verb: Verb, members: Members, keys: ArraySlice<String>, at index: Int, from sender: RequestSender,
+        room: inout Int
     ) throws(Failure) -> MetadataOperation {
         // A key with an escaped dot must not become two keys when joined.
         guard keys.allSatisfy({ $0.utf8.allSatisfy(MetadataPath.isKeyByte) }) else {
@@ -101,7 +121,9 @@ public struct ConversationPatch: Hashable, Sendable {
             if sender == .server, path == .root, value.isNull { return .set(path, leaves: []) }
             return .set(path, leaves: try MetadataBody.leaves(of: value, at: path, room: &room))
         case .delete:
-            guard path != .root else { throw invalidOperation("metadata", reason: "cannot be deleted, only set to an empty object") }
+            guard path != .root else {
+                throw invalidOperation("metadata", reason: "cannot be deleted, only set to an empty object")
+            }
             return .delete(path)
         case .add, .remove: throw invalidOperation(name, reason: "is not an array")
         }

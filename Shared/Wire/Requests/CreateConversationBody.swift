@@ -22,13 +22,17 @@ public struct CreateConversationBody: Hashable, Sendable {
         let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
         guard let elements = try members.array("participants") else { throw members.missing("participants") }
         participants = try userIDs(elements, in: "participants", from: sender)
-        if sender == .server, participants.isEmpty { throw members.invalid("participants", reason: "must name at least one user") }
+        if sender == .server, participants.isEmpty {
+            throw members.invalid("participants", reason: "must name at least one user")
+        }
         isDistinct = try members.bool("distinct") ?? true
         if try members.bool("delivery_receipts") == false { receiptPolicy.insert(.noDelivery) }
         if try members.bool("read_receipts") == false { receiptPolicy.insert(.noRead) }
         id = nil
         if let text = try members.string("id") {
-            guard let id = ConversationID(parsing: text) else { throw members.invalid("id", reason: "is not the id of a conversation") }
+            guard let id = ConversationID(parsing: text) else {
+                throw members.invalid("id", reason: "is not the id of a conversation")
+            }
             self.id = id
         }
         metadata = nil

@@ -84,7 +84,9 @@ struct Members {
 /// Parses a list of identity ids and bare user ids, and removes duplicates. Decoding ids and encoding them again for
 /// display normalizes them, because clients compare them as strings (docs/conformance.md §1.6).
 /// - Parameter sender: the sender of the request, which determines the format of bare user ids.
-func userIDs(_ elements: [JSONValue], in property: String, from sender: RequestSender = .client) throws(Failure) -> [UserID] {
+func userIDs(
+    _ elements: [JSONValue], in property: String, from sender: RequestSender = .client
+) throws(Failure) -> [UserID] {
     var seen: Set<UserID> = []
     var users: [UserID] = []
     users.reserveCapacity(elements.count)

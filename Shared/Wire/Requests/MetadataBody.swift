@@ -31,7 +31,9 @@ enum MetadataBody {
             let leaf = MetadataLeaf(path: path, value: text)
             room -= leaf.bytes
             guard room >= 0 else {
-                throw Failure(.invalidRequest, "A request can have at most \(Limits.metadataRequestBytes) bytes of paths and values of metadata.")
+                throw Failure(
+                    .invalidRequest,
+                    "A request can have at most \(Limits.metadataRequestBytes) bytes of paths and values of metadata.")
             }
             leaves.append(leaf)
         case .object(let members):
@@ -40,7 +42,8 @@ enum MetadataBody {
                 try collect(member.value, at: below, depth: depth + 1, into: &leaves, room: &room)
             }
         default:
-            throw .invalid(name(of: path), reason: path == .root ? "must be an object" : "must be a string or an object")
+            throw .invalid(
+                name(of: path), reason: path == .root ? "must be an object" : "must be a string or an object")
         }
     }
 
@@ -51,11 +54,15 @@ enum MetadataBody {
         }
         guard !key.isEmpty else { throw .invalid(name(of: path) + ".", reason: "has an empty key") }
         guard key.utf8.allSatisfy(MetadataPath.isKeyByte) else {
-            throw .invalid(name(of: path) + "." + PatchPath.escape(key), reason: "has a key with a character other than letters, digits, - and _")
+            throw .invalid(
+                name(of: path) + "." + PatchPath.escape(key),
+                reason: "has a key with a character other than letters, digits, - and _")
         }
         // The keys above were already checked.
         if MetadataPath.reservedKeys.contains(key[...]) { try whole.checkSettable() }
-        guard depth <= Limits.metadataDepth else { throw .invalid(name(of: whole), reason: "is nested deeper than \(Limits.metadataDepth) levels") }
+        guard depth <= Limits.metadataDepth else {
+            throw .invalid(name(of: whole), reason: "is nested deeper than \(Limits.metadataDepth) levels")
+        }
         return whole
     }
 

@@ -13,7 +13,9 @@ extension MetadataCondition {
     public init?(parameters: some Sequence<(name: String, value: String)>) throws(Failure) {
         var found: (name: String, value: String)?
         for parameter in parameters where parameter.name == "metadata" || parameter.name.hasPrefix("metadata.") {
-            guard found == nil else { throw .invalid(Self.shown(parameter.name), reason: "is a second condition; a query can have one") }
+            guard found == nil else {
+                throw .invalid(Self.shown(parameter.name), reason: "is a second condition; a query can have one")
+            }
             found = parameter
         }
         guard let condition = found else { return nil }
@@ -25,7 +27,9 @@ extension MetadataCondition {
 
     private static func condition(_ name: String, _ value: String) throws(Failure) -> MetadataCondition {
         guard value.utf8.count <= Limits.metadataValueBytes, !value.utf8.contains(0) else {
-            throw .invalid(shown(name), reason: "is longer than \(Limits.metadataValueBytes) bytes, which no value is, or has a NUL")
+            throw .invalid(
+                shown(name),
+                reason: "is longer than \(Limits.metadataValueBytes) bytes, which no value is, or has a NUL")
         }
         let path = name.dropFirst("metadata.".count)
         let word = path.lastIndex(of: ".").map { path[path.index(after: $0)...] } ?? ""
@@ -33,11 +37,14 @@ extension MetadataCondition {
         switch word {
         case "equals": test = .equals(value)
         case "exists":
-            guard value == "true" else { throw .invalid(shown(name), reason: "must be true; conversations without a value cannot be listed") }
+            guard value == "true" else {
+                throw .invalid(shown(name), reason: "must be true; conversations without a value cannot be listed")
+            }
             test = .exists
         case "prefix":
             guard value.utf8.count <= prefixBytes else {
-                throw .invalid(shown(name), reason: "is longer than \(prefixBytes) bytes, the most that a prefix can have")
+                throw .invalid(
+                    shown(name), reason: "is longer than \(prefixBytes) bytes, the most that a prefix can have")
             }
             test = value.isEmpty ? .exists : .hasPrefix(value)
         default: return MetadataCondition(path: try MetadataPath(validating: path), test: .equals(value))
@@ -66,7 +73,8 @@ public struct FoundConversationsQuery: Hashable, Sendable {
         page = try PageQuery(parameter: parameter)
         guard let condition else {
             throw Failure(
-                .missingProperty, "A list of all conversations needs a condition on their metadata, as metadata.status=open.",
+                .missingProperty,
+                "A list of all conversations needs a condition on their metadata, as metadata.status=open.",
                 detail: .property("metadata"))
         }
         self.condition = condition

@@ -8,7 +8,9 @@ public enum PartBody {
     /// - Parameter version: the protocol version. A part from a 2.0 client receives a new id, because 2.0 has no part
     ///   ids.
     /// - Throws: ``Failure`` naming the invalid property.
-    public static func part(_ json: JSONValue, of message: MessageID, version: WireVersion) throws(Failure) -> MessagePart {
+    public static func part(
+        _ json: JSONValue, of message: MessageID, version: WireVersion
+    ) throws(Failure) -> MessagePart {
         let members = try Members(json)
         return try part(members, id: version == .v3 ? try id(members, of: message) : nil)
     }
@@ -28,11 +30,14 @@ public enum PartBody {
         for (index, element) in elements.enumerated() {
             let members = try Members(element, at: .element("parts", index))
             let id = version == .v3 ? try id(members, of: message) : nil
-            if let id, !used.insert(id).inserted { throw members.invalid("id", reason: "is the id of another part too") }
+            if let id, !used.insert(id).inserted {
+                throw members.invalid("id", reason: "is the id of another part too")
+            }
             let part = try part(members, id: id)
             if part.contentID == nil { total += part.size }
             guard total <= Limits.inlineMessageBytes else {
-                throw .invalid("parts", reason: "have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
+                throw .invalid(
+                    "parts", reason: "have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
             }
             parts.append(part)
         }
@@ -44,10 +49,14 @@ public enum PartBody {
         guard let text = try members.string("id") else { return nil }
         if let uuid = UUID(text: text.utf8) { return uuid }
         let utf8 = text.utf8
-        guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")), let uuid = UUID(text: utf8[utf8.index(after: slash)...]) else {
+        guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")),
+            let uuid = UUID(text: utf8[utf8.index(after: slash)...])
+        else {
             throw members.invalid("id", reason: "is not the id of a message part")
         }
-        guard let message, utf8[..<slash].suffix(6).elementsEqual("/parts".utf8), MessageID(parsing: text[..<slash].dropLast(6)) == message else {
+        guard let message, utf8[..<slash].suffix(6).elementsEqual("/parts".utf8),
+            MessageID(parsing: text[..<slash].dropLast(6)) == message
+        else {
             throw members.invalid("id", reason: "does not lie under the id of the message")
         }
         return uuid
@@ -58,11 +67,15 @@ public enum PartBody {
         let mimeType = try members.requiredString("mime_type")
         guard !mimeType.isEmpty else { throw members.invalid("mime_type", reason: "is empty") }
         if let content = members["content"] {
-            guard members["body"] == nil else { throw members.invalid("content", reason: "cannot be given together with a body") }
+            guard members["body"] == nil else {
+                throw members.invalid("content", reason: "cannot be given together with a body")
+            }
             guard case .string(let text)? = content["id"], let contentID = ContentID(parsing: text) else {
                 throw members.invalid("content", reason: "must have the id of content that was uploaded")
             }
-            return MessagePart(id: id, mimeType: mimeType, body: nil, size: 0, contentID: contentID, statedSize: statedSize(content["size"]))
+            return MessagePart(
+                id: id, mimeType: mimeType, body: nil, size: 0, contentID: contentID,
+                statedSize: statedSize(content["size"]))
         }
         let body = try members.requiredString("body")
         switch try members.string("encoding") {
@@ -74,7 +87,9 @@ public enum PartBody {
             return MessagePart(id: id, mimeType: mimeType, body: body, encoding: nil, size: body.utf8.count)
         case "base64":
             guard let size = Base64.decodedCount(body) else { throw members.invalid("body", reason: "is not base64") }
-            guard size <= Limits.inlinePartUnits else { throw members.invalid("body", reason: "is longer than \(Limits.inlinePartUnits) bytes") }
+            guard size <= Limits.inlinePartUnits else {
+                throw members.invalid("body", reason: "is longer than \(Limits.inlinePartUnits) bytes")
+            }
             return MessagePart(id: id, mimeType: mimeType, body: body, encoding: "base64", size: size)
         default: throw members.invalid("encoding", reason: "can only be base64")
         }

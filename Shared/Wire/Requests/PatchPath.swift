@@ -5,7 +5,9 @@
 public enum PatchPath {
     /// Returns `segment` escaped for a path.
     public static func escape(_ segment: String) -> String {
-        guard segment.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "\\") }) else { return segment }
+        guard segment.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "\\") }) else {
+            return segment
+        }
         var out = ""
         out.reserveCapacity(segment.utf8.count + 8)
         for scalar in segment.unicodeScalars {

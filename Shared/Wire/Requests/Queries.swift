@@ -18,7 +18,9 @@ public struct PageQuery<ID: ObjectID>: Hashable, Sendable {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: maximum)
         fromID = nil
         if let text = parameter("from_id"), !text.isEmpty {
-            guard let id = ID(parsing: text) else { throw .invalid("from_id", reason: "is not the id of an object in this list") }
+            guard let id = ID(parsing: text) else {
+                throw .invalid("from_id", reason: "is not the id of an object in this list")
+            }
             fromID = id
         }
     }
@@ -48,7 +50,9 @@ public struct ConversationsQuery: Hashable, Sendable {
         messages = try LoadedMessages(parameter("messages"))
         self.condition = condition
         guard condition != nil else { return }
-        guard order == .createdAt else { throw .invalid("sort_by", reason: "must be created_at in a query by metadata") }
+        guard order == .createdAt else {
+            throw .invalid("sort_by", reason: "must be created_at in a query by metadata")
+        }
         guard messages == nil else { throw .invalid("messages", reason: "cannot be asked for in a query by metadata") }
     }
 }
@@ -97,9 +101,13 @@ public struct IdentitiesQuery: Hashable, Sendable {
         users = []
         var known: Set<UserID> = []
         for text in values.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }) {
-            guard let user = sender.userID(text) else { throw .invalid("ids", reason: "holds something that is not the id of an identity") }
+            guard let user = sender.userID(text) else {
+                throw .invalid("ids", reason: "holds something that is not the id of an identity")
+            }
             guard known.insert(user).inserted else { continue }
-            guard users.count < Self.maximum else { throw .invalid("ids", reason: "names more than \(Self.maximum) users") }
+            guard users.count < Self.maximum else {
+                throw .invalid("ids", reason: "names more than \(Self.maximum) users")
+            }
             users.append(user)
         }
     }
@@ -115,11 +123,15 @@ public struct UsersQuery: Hashable, Sendable {
     /// Parses the query.
     /// - Parameter sender: the sender of the request, which determines the format of bare user ids.
     /// - Throws: ``Failure`` naming the invalid parameter.
-    public init(maximum: Int = 500, from sender: RequestSender = .client, parameter: (String) -> String?) throws(Failure) {
+    public init(
+        maximum: Int = 500, from sender: RequestSender = .client, parameter: (String) -> String?
+    ) throws(Failure) {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: maximum)
         fromID = nil
         if let text = parameter("from_id"), !text.isEmpty {
-            guard let id = sender.userID(text) else { throw .invalid("from_id", reason: "is not the id of an identity") }
+            guard let id = sender.userID(text) else {
+                throw .invalid("from_id", reason: "is not the id of an identity")
+            }
             fromID = id
         }
     }
@@ -138,7 +150,9 @@ public struct SessionsQuery: Hashable, Sendable {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: Limits.pageSize)
         from = nil
         if let text = parameter("from_id"), !text.isEmpty {
-            guard let id = UUID(text: text.utf8) else { throw .invalid("from_id", reason: "is not the id of a session") }
+            guard let id = UUID(text: text.utf8) else {
+                throw .invalid("from_id", reason: "is not the id of a session")
+            }
             from = id
         }
     }
@@ -156,7 +170,9 @@ public struct DeletionQuery: Hashable, Sendable {
     public init(parameter: (String) -> String?) throws(Failure) {
         let destroy = try DeletionQuery.flag("destroy", from: parameter)
         if let word = parameter("mode"), !word.isEmpty {
-            guard let mode = DeletionMode(rawValue: word) else { throw .invalid("mode", reason: "must be all_participants or my_devices") }
+            guard let mode = DeletionMode(rawValue: word) else {
+                throw .invalid("mode", reason: "must be all_participants or my_devices")
+            }
             self.mode = mode
         } else {
             guard destroy else { throw .missing("mode") }

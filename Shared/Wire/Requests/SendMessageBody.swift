@@ -23,7 +23,9 @@ public struct SendMessageBody: Hashable, Sendable {
         let members = try Members(json)
         id = nil
         if let text = try members.string("id") {
-            guard let id = MessageID(parsing: text) else { throw members.invalid("id", reason: "is not the id of a message") }
+            guard let id = MessageID(parsing: text) else {
+                throw members.invalid("id", reason: "is not the id of a message")
+            }
             self.id = id
         }
         guard let elements = try members.array("parts") else { throw members.missing("parts") }

@@ -14,7 +14,9 @@ public struct SessionBody: Hashable, Sendable {
         let members = try Members(json)
         identityToken = try members.requiredString("identity_token")
         let text = try members.requiredString("app_id")
-        guard let appID = AppID(parsing: text) else { throw Failure(.invalidAppID, "There is no such app.", detail: .property("app_id")) }
+        guard let appID = AppID(parsing: text) else {
+            throw Failure(.invalidAppID, "There is no such app.", detail: .property("app_id"))
+        }
         self.appID = appID
     }
 }
@@ -47,7 +49,9 @@ public struct MarkAllReadBody: Hashable, Sendable {
         guard let json else { return }
         let members = try Members(json)
         guard let value = members["position"] else { return }
-        guard let position = value.integerValue else { throw members.invalid("position", reason: "must be an integer or null") }
+        guard let position = value.integerValue else {
+            throw members.invalid("position", reason: "must be an integer or null")
+        }
         upTo = Position(wireValue: position)
     }
 }
@@ -83,20 +87,28 @@ public struct PresenceUpdateBody: Hashable, Sendable {
     /// - Throws: ``Failure``: `invalid_request` if it is not a list of operations, otherwise naming `status` or a
     ///   property that cannot be set.
     public init(_ json: JSONValue) throws(Failure) {
-        guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The data must be an array of operations.") }
+        guard case .array(let operations) = json else {
+            throw Failure(.invalidRequest, "The data must be an array of operations.")
+        }
         for (index, operation) in operations.enumerated() {
             guard case .object = operation, case .string(let property)? = operation["property"] else {
                 throw Failure(.invalidRequest, "The patch is malformed.", detail: .property("\(index)"))
             }
-            guard property == "status" else { throw .invalid(String(property.unicodeScalars.prefix(100)), reason: "cannot be set") }
+            guard property == "status" else {
+                throw .invalid(String(property.unicodeScalars.prefix(100)), reason: "cannot be set")
+            }
             guard case .string("set")? = operation["operation"] else {
                 throw Failure(.invalidOperation, "The property status can only be set.", detail: .property("status"))
             }
-            guard case .string(let word)? = operation["value"] else { throw .invalid("status", reason: "must be a string") }
+            guard case .string(let word)? = operation["value"] else {
+                throw .invalid("status", reason: "must be a string")
+            }
             if word == "auto" {
                 status = .auto
             } else {
-                guard let chosen = Presence.Status(rawValue: word) else { throw .invalid("status", reason: "is not a status") }
+                guard let chosen = Presence.Status(rawValue: word) else {
+                    throw .invalid("status", reason: "is not a status")
+                }
                 status = .chosen(chosen)
             }
         }
@@ -117,7 +129,9 @@ public enum PresenceSyncBody: Hashable, Sendable {
         if let elements = try members.array("ids") {
             self = .users(try userIDs(elements, in: "ids"))
         } else if let text = try members.string("since") {
-            guard let time = ISO8601.parse(text) else { throw members.invalid("since", reason: "is not an ISO 8601 time") }
+            guard let time = ISO8601.parse(text) else {
+                throw members.invalid("since", reason: "is not an ISO 8601 time")
+            }
             self = .since(time)
         } else {
             throw members.missing("ids")
@@ -137,8 +151,12 @@ public struct FollowBody: Hashable, Sendable {
     ///   behalf of a user.
     /// - Throws: ``Failure``: `invalid_request` if the body is not an array, otherwise naming the element.
     public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
-        guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of user ids.") }
-        guard elements.count <= FollowBody.limit else { throw .invalid("user_ids", reason: "names more than \(FollowBody.limit) users") }
+        guard case .array(let elements) = json else {
+            throw Failure(.invalidRequest, "The body must be an array of user ids.")
+        }
+        guard elements.count <= FollowBody.limit else {
+            throw .invalid("user_ids", reason: "names more than \(FollowBody.limit) users")
+        }
         users = try userIDs(elements, in: "user_ids", from: sender)
     }
 }

@@ -30,9 +30,11 @@ public struct AnnouncementBody: Hashable, Sendable {
         sender = try AnnouncementBody.sender(members, version: version)
         guard let parts = try members.array("parts") else { throw .missing("parts") }
         recipients = try RecipientList.users(members["recipients"])
-        self.parts = try PartBody.parts(try PartBody.fromServer(parts), of: nil, version: version.clientVersion, limit: partsLimit)
+        self.parts = try PartBody.parts(
+            try PartBody.fromServer(parts), of: nil, version: version.clientVersion, limit: partsLimit)
         if let index = self.parts.firstIndex(where: { $0.contentID != nil }) {
-            throw .invalid("parts.\(index).content", reason: "cannot be in an announcement: content belongs to conversations")
+            throw .invalid(
+                "parts.\(index).content", reason: "cannot be in an announcement: content belongs to conversations")
         }
         if let index = self.parts.firstIndex(where: { $0.size > Limits.inlinePartUnits }) {
             throw .invalid("parts.\(index).body", reason: "is longer than \(Limits.inlinePartUnits) bytes")
@@ -40,7 +42,9 @@ public struct AnnouncementBody: Hashable, Sendable {
         notification = SendMessageBody.notification(members["notification"])
         id = nil
         if let text = try members.string("id") {
-            guard let id = AnnouncementID(parsing: text) else { throw members.invalid("id", reason: "is not the id of an announcement") }
+            guard let id = AnnouncementID(parsing: text) else {
+                throw members.invalid("id", reason: "is not the id of an announcement")
+            }
             self.id = id
         }
     }
@@ -48,16 +52,22 @@ public struct AnnouncementBody: Hashable, Sendable {
     private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {
         guard version < .v2 else {
             guard let text = try members.string("sender_id"), !text.isEmpty else { throw .missing("sender_id") }
-            guard let user = RequestSender.server.userID(text) else { throw .invalid("sender_id", reason: "is not the id of an identity") }
+            guard let user = RequestSender.server.userID(text) else {
+                throw .invalid("sender_id", reason: "is not the id of an identity")
+            }
             return .user(user)
         }
         guard let object = members["sender"] else { throw .missing("sender") }
         guard case .object = object else { throw .invalid("sender", reason: "must be an object") }
         let sender = try Members(object)
-        if let user = sender["user_id"], user != .string("") { throw .invalid("sender.user_id", reason: "cannot send an announcement in 1.x") }
+        if let user = sender["user_id"], user != .string("") {
+            throw .invalid("sender.user_id", reason: "cannot send an announcement in 1.x")
+        }
         guard let name = try sender.string("name"), !name.isEmpty else { throw .missing("sender.name") }
         guard IdentityLimits.fits(name, within: ServerMessageBody.nameScalars) else {
-            throw .invalid("sender.name", reason: "is longer than \(ServerMessageBody.nameScalars) characters, or has a NUL among them")
+            throw .invalid(
+                "sender.name",
+                reason: "is longer than \(ServerMessageBody.nameScalars) characters, or has a NUL among them")
         }
         return .name(name)
     }
@@ -87,7 +97,8 @@ public struct NotificationBody: Hashable, Sendable {
                 throw .invalid("notification.data", reason: "must be an object of strings")
             }
         }
-        notification = NotificationBody.text(of: .object(object.unique.filter { $0.name != "recipients" && !$0.value.isNull }))
+        notification = NotificationBody.text(
+            of: .object(object.unique.filter { $0.name != "recipients" && !$0.value.isNull }))
         guard notification.utf8.count <= SendMessageBody.notificationBytes, !notification.utf8.contains(0) else {
             throw .invalid("notification", reason: "is longer than \(SendMessageBody.notificationBytes) bytes")
         }
@@ -96,11 +107,14 @@ public struct NotificationBody: Hashable, Sendable {
 
     private static func overrides(_ value: JSONValue?) throws(Failure) -> JSONValue {
         guard let value, !value.isNull else { return .object([]) }
-        guard case .object(let members) = value else { throw .invalid("notification.recipients", reason: "must be an object") }
+        guard case .object(let members) = value else {
+            throw .invalid("notification.recipients", reason: "must be an object")
+        }
         var overrides: [JSONValue.Member] = []
         for member in members.unique where !member.value.isNull {
             guard let user = RequestSender.server.userID(member.name), case .object(let own) = member.value else {
-                throw .invalid("notification.recipients", reason: "must have the ids of users as keys, and objects as values")
+                throw .invalid(
+                    "notification.recipients", reason: "must have the ids of users as keys, and objects as values")
             }
             overrides.append(.init(user.rawValue, value: .object(own.filter { !$0.value.isNull })))
         }
@@ -118,7 +132,9 @@ public struct NotificationBody: Hashable, Sendable {
 enum RecipientList {
     /// Parses the value of the member `recipients`.
     static func users(_ value: JSONValue?) throws(Failure) -> [UserID] {
-        guard case .array(let elements)? = value else { throw .invalid("recipients", reason: "must be an array of the ids of users") }
+        guard case .array(let elements)? = value else {
+            throw .invalid("recipients", reason: "must be an array of the ids of users")
+        }
         guard !elements.isEmpty else { throw .invalid("recipients", reason: "must have at least one element") }
         var seen: Set<UserID> = []
         var users: [UserID] = []

@@ -32,7 +32,9 @@ public struct IdentityBody: Hashable, Sendable {
             if member.value == .string(""), ["user_id", "identity_type", "type"].contains(member.name) { continue }
             switch member.name {
             case "user_id":
-                guard case .string(user.rawValue) = member.value else { throw .invalid("user_id", reason: "is not the user of the path") }
+                guard case .string(user.rawValue) = member.value else {
+                    throw .invalid("user_id", reason: "is not the user of the path")
+                }
             case "identity_type", "type": kind = try Self.kind(member.value, named: member.name)
             case "metadata": metadata = try Self.metadata(member.value)
             default:
@@ -60,11 +62,15 @@ public struct IdentityBody: Hashable, Sendable {
             try operation.requireSet()
             kind = try Self.kind(try operation.requiredValue(), named: name)
         default:
-            guard operation.segments.count == 1, IdentityLimits.texts[name] != nil else { throw operation.unknownPropertyFailure }
+            guard operation.segments.count == 1, IdentityLimits.texts[name] != nil else {
+                throw operation.unknownPropertyFailure
+            }
             guard operation.verb == .set || operation.verb == .delete else { throw Self.noList(operation) }
             let value = operation.verb == .delete ? .null : try operation.requiredValue()
             let text: String? = value.isNull ? nil : try Self.text(value, named: name)
-            guard text != nil || name != "display_name" else { throw .invalid("display_name", reason: "cannot be removed") }
+            guard text != nil || name != "display_name" else {
+                throw .invalid("display_name", reason: "cannot be removed")
+            }
             texts.updateValue(text, forKey: name)
         }
     }
@@ -80,7 +86,9 @@ public struct IdentityBody: Hashable, Sendable {
     }
 
     private static func noList(_ operation: PatchOperation) -> Failure {
-        Failure(.invalidOperation, "The property \(operation.shortened) is not an array.", detail: .property(operation.shortened))
+        Failure(
+            .invalidOperation, "The property \(operation.shortened) is not an array.",
+            detail: .property(operation.shortened))
     }
 
     private static func text(_ value: JSONValue, named name: String) throws(Failure) -> String {
@@ -103,9 +111,13 @@ public struct IdentityBody: Hashable, Sendable {
 
     private static func metadata(_ value: JSONValue) throws(Failure) -> [String: String] {
         if value.isNull { return [:] }
-        guard case .object(let members) = value else { throw .invalid("metadata", reason: "must be an object of strings") }
+        guard case .object(let members) = value else {
+            throw .invalid("metadata", reason: "must be an object of strings")
+        }
         var metadata: [String: String] = [:]
-        for member in members.unique where !member.value.isNull { metadata[member.name] = try entry(member.name, member.value) }
+        for member in members.unique where !member.value.isNull {
+            metadata[member.name] = try entry(member.name, member.value)
+        }
         guard metadata.count <= IdentityLimits.metadataKeys else {
             throw .invalid("metadata", reason: "has more than \(IdentityLimits.metadataKeys) keys")
         }
@@ -114,12 +126,17 @@ public struct IdentityBody: Hashable, Sendable {
 
     private static func entry(_ key: String, _ value: JSONValue) throws(Failure) -> String {
         guard !key.isEmpty, IdentityLimits.fits(key, within: IdentityLimits.metadataKey) else {
-            throw .invalid("metadata", reason: "has a key that is empty, or longer than \(IdentityLimits.metadataKey) characters, or has a NUL in it")
+            throw .invalid(
+                "metadata",
+                reason:
+                    "has a key that is empty, or longer than \(IdentityLimits.metadataKey) characters, or has a NUL in it"
+            )
         }
         let name = "metadata.\(PatchPath.escape(key))"
         guard case .string(let text) = value else { throw .invalid(name, reason: "must be a string") }
         guard IdentityLimits.fits(text, within: IdentityLimits.metadataValue) else {
-            throw .invalid(name, reason: "is longer than \(IdentityLimits.metadataValue) characters, or has a NUL among them")
+            throw .invalid(
+                name, reason: "is longer than \(IdentityLimits.metadataValue) characters, or has a NUL among them")
         }
         return text
     }

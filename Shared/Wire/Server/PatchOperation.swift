@@ -21,18 +21,24 @@ struct PatchOperation {
     ///   - `invalid_operation`: the operation is unknown.
     ///   - otherwise naming the missing or invalid member by the index of the operation, for example `0.property`.
     static func all(_ json: JSONValue) throws(Failure) -> [PatchOperation] {
-        guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
+        guard case .array(let elements) = json else {
+            throw Failure(.invalidRequest, "The body must be an array of operations.")
+        }
         var operations: [PatchOperation] = []
         for (index, element) in elements.enumerated() { operations.append(try PatchOperation(element, at: index)) }
         return operations
     }
 
     private init(_ json: JSONValue, at index: Int) throws(Failure) {
-        guard case .object = json else { throw Failure(.invalidRequest, "Operation \(index) of the patch must be an object.") }
+        guard case .object = json else {
+            throw Failure(.invalidRequest, "Operation \(index) of the patch must be an object.")
+        }
         let members = try Members(json)
         guard let word = members["operation"] else { throw .missing("\(index).operation") }
         guard case .string(let text) = word, let verb = Verb(rawValue: text) else {
-            throw Failure(.invalidOperation, "An operation must be set, delete, add or remove.", detail: .property("\(index).operation"))
+            throw Failure(
+                .invalidOperation, "An operation must be set, delete, add or remove.",
+                detail: .property("\(index).operation"))
         }
         guard let named = members["property"] else { throw .missing("\(index).property") }
         guard case .string(let property) = named, let segments = PatchPath.segments(of: property) else {
@@ -49,7 +55,9 @@ struct PatchOperation {
     /// Checks that the operation is a `set`.
     /// - Throws: ``Failure`` `invalid_operation` for another verb.
     func requireSet() throws(Failure) {
-        guard verb == .set else { throw Failure(.invalidOperation, "The property \(shortened) can only be set.", detail: .property(shortened)) }
+        guard verb == .set else {
+            throw Failure(.invalidOperation, "The property \(shortened) can only be set.", detail: .property(shortened))
+        }
     }
 
     func requiredValue() throws(Failure) -> JSONValue {

@@ -53,8 +53,10 @@ extension Renderer {
         writer.key("user_id")
         writer.string(user.rawValue)
         let texts: [(StaticString, String?)] = [
-            ("display_name", identity.basic.displayName), ("avatar_url", identity.basic.avatarURL), ("first_name", identity.firstName),
-            ("last_name", identity.lastName), ("phone_number", identity.phoneNumber), ("email_address", identity.emailAddress),
+            ("display_name", identity.basic.displayName), ("avatar_url", identity.basic.avatarURL),
+            ("first_name", identity.firstName),
+            ("last_name", identity.lastName), ("phone_number", identity.phoneNumber),
+            ("email_address", identity.emailAddress),
             ("public_key", identity.publicKey),
         ]
         for (name, text) in texts {
@@ -76,7 +78,9 @@ extension Renderer {
     }
 
     /// Writes a user, with or without an identity.
-    public func writeUser(_ identity: Identity, isSuspended: Bool, version: ServerVersion, into writer: inout JSONWriter) {
+    public func writeUser(
+        _ identity: Identity, isSuspended: Bool, version: ServerVersion, into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.key("id")
         writer.string(identity.basic.userID.layerID)
@@ -117,7 +121,8 @@ extension Renderer {
 
     /// Writes an announcement as the response to its sender, without position and statuses.
     public func writeSentAnnouncement(
-        _ id: AnnouncementID, sender: MessageSender, recipients: [UserID], sentAt: Timestamp, parts: [MessagePart], version: ServerVersion,
+        _ id: AnnouncementID, sender: MessageSender, recipients: [UserID], sentAt: Timestamp, parts: [MessagePart],
+        version: ServerVersion,
         into writer: inout JSONWriter
     ) {
         writer.beginObject()
@@ -141,7 +146,9 @@ extension Renderer {
     }
 
     /// Writes a part of a sent announcement. In 1.x a newly created part has no id.
-    private func writeSentPart(_ part: MessagePart, of id: AnnouncementID, version: ServerVersion, into writer: inout JSONWriter) {
+    private func writeSentPart(
+        _ part: MessagePart, of id: AnnouncementID, version: ServerVersion, into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         if version >= .v2 {
             writer.key("id")

@@ -50,7 +50,9 @@ extension Renderer {
         writer.key("response_status")
         if let status = delivery.responseStatus { writer.int(status) } else { writer.null() }
         writer.key("latency_ms")
-        writer.int(delivery.latency.components.seconds * 1000 + delivery.latency.components.attoseconds / 1_000_000_000_000_000)
+        writer.int(
+            delivery.latency.components.seconds * 1000 + delivery.latency.components.attoseconds / 1_000_000_000_000_000
+        )
         writer.key("error")
         writer.string(delivery.error)
         writer.endObject()

@@ -43,7 +43,8 @@ public struct ServerMessageBody: Hashable, Sendable {
     public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
         let members = try Members(json)
         sender = try ServerMessageBody.sender(members, version: version)
-        content = try SendMessageBody(try ServerMessageBody.fromServer(json), version: version.clientVersion, partsLimit: partsLimit)
+        content = try SendMessageBody(
+            try ServerMessageBody.fromServer(json), version: version.clientVersion, partsLimit: partsLimit)
         for (index, part) in content.parts.enumerated() { try part.checkInlineBytes("parts.\(index).body") }
         schedule = try members["schedule"].map { value throws(Failure) in try ServerMessageBody.schedule(value) }
     }
@@ -56,8 +57,12 @@ public struct ServerMessageBody: Hashable, Sendable {
         guard case .array(let elements) = json else {
             return ([try ServerMessageBody(json, version: version, partsLimit: partsLimit)], false)
         }
-        guard !elements.isEmpty else { throw Failure(.invalidRequest, "The body must be a message, or an array of at least one.") }
-        guard elements.count <= maximumBatchSize else { throw .invalid("messages", reason: "must be from 1 to \(maximumBatchSize)") }
+        guard !elements.isEmpty else {
+            throw Failure(.invalidRequest, "The body must be a message, or an array of at least one.")
+        }
+        guard elements.count <= maximumBatchSize else {
+            throw .invalid("messages", reason: "must be from 1 to \(maximumBatchSize)")
+        }
         var messages: [ServerMessageBody] = []
         for (index, element) in elements.enumerated() {
             guard case .object = element else { throw .invalid("\(index)", reason: "must be an object") }
@@ -65,7 +70,8 @@ public struct ServerMessageBody: Hashable, Sendable {
                 messages.append(try ServerMessageBody(element, version: version, partsLimit: partsLimit))
             } catch {
                 guard case .property(let name) = error.detail else { throw error }
-                throw Failure(error.code, "In message \(index): \(error.message)", detail: .property("\(index).\(name)"))
+                throw Failure(
+                    error.code, "In message \(index): \(error.message)", detail: .property("\(index).\(name)"))
             }
         }
         return (messages, true)
@@ -85,7 +91,9 @@ public struct ServerMessageBody: Hashable, Sendable {
     private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {
         guard version < .v2 else {
             guard let text = try members.string("sender_id"), !text.isEmpty else { throw members.missing("sender_id") }
-            guard let user = RequestSender.server.userID(text) else { throw members.invalid("sender_id", reason: "is not the id of an identity") }
+            guard let user = RequestSender.server.userID(text) else {
+                throw members.invalid("sender_id", reason: "is not the id of an identity")
+            }
             return .user(user)
         }
         guard let object = members["sender"] else { throw members.missing("sender") }
@@ -97,11 +105,14 @@ public struct ServerMessageBody: Hashable, Sendable {
         case (nil, nil): throw .missing("sender.user_id")
         case (_?, _?): throw members.invalid("sender", reason: "has both a user_id and a name")
         case (let text?, nil):
-            guard let user = RequestSender.server.userID(text) else { throw .invalid("sender.user_id", reason: "is not a user id") }
+            guard let user = RequestSender.server.userID(text) else {
+                throw .invalid("sender.user_id", reason: "is not a user id")
+            }
             return .user(user)
         case (nil, let name?):
             guard name.unicodeScalars.count <= nameScalars, !name.utf8.contains(0) else {
-                throw .invalid("sender.name", reason: "is longer than \(nameScalars) characters, or has a NUL among them")
+                throw .invalid(
+                    "sender.name", reason: "is longer than \(nameScalars) characters, or has a NUL among them")
             }
             return .name(name)
         }
@@ -116,8 +127,10 @@ public struct ServerMessageBody: Hashable, Sendable {
         }
         let typing = try members["typing_indicator_in_seconds"]
             .map { value throws(Failure) in
-                guard let typing = value.doubleValue, typing == 0 || typing >= delayRange.lowerBound && typing <= delay else {
-                    throw .invalid("schedule.typing_indicator_in_seconds", reason: "must be 0, or a number from 1 to the delay")
+                guard let typing = value.doubleValue, typing == 0 || typing >= delayRange.lowerBound && typing <= delay
+                else {
+                    throw .invalid(
+                        "schedule.typing_indicator_in_seconds", reason: "must be 0, or a number from 1 to the delay")
                 }
                 return typing
             }

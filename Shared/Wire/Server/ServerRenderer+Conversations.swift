@@ -15,7 +15,11 @@ extension ServerRenderer {
         writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
         if reader != nil {
             writer.key("last_message")
-            if let message = view.lastMessage { writeMessage(message, form: .read, into: &writer) } else { writer.null() }
+            if let message = view.lastMessage {
+                writeMessage(message, form: .read, into: &writer)
+            } else {
+                writer.null()
+            }
             writer.key("unread_message_count")
             writer.int(view.unreadCount)
         }
@@ -32,7 +36,9 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    private func writeShared(_ conversation: Conversation, isParticipant: Bool, order: KeyOrder = .bytes, into writer: inout JSONWriter) {
+    private func writeShared(
+        _ conversation: Conversation, isParticipant: Bool, order: KeyOrder = .bytes, into writer: inout JSONWriter
+    ) {
         writer.key("id")
         writer.conversationID(conversation.id)
         writer.key("url")

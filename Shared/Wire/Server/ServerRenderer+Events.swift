@@ -6,7 +6,9 @@ extension ServerRenderer {
     /// Writes the body for a webhook. The text equals `JSON.stringify(JSON.parse(body))`, over which some receivers
     /// verify the signature.
     /// - Parameter config: the webhook's config, omitted if empty.
-    public func writeEvent(_ event: WebhookEvent, for version: WebhookVersion, config: [String: String], into writer: inout JSONWriter) {
+    public func writeEvent(
+        _ event: WebhookEvent, for version: WebhookVersion, config: [String: String], into writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.key("event")
         writer.beginObject()
@@ -47,7 +49,9 @@ extension ServerRenderer {
             writer.key("user_id")
             writer.string(actor.userID.rawValue)
             writer.endObject()
-        } else if event.kind == .messageCreated, case .message(let message) = event.content, case .name(let name) = message.sender {
+        } else if event.kind == .messageCreated, case .message(let message) = event.content,
+            case .name(let name) = message.sender
+        {
             writer.key("actor")
             writer.beginObject()
             writer.key("name")

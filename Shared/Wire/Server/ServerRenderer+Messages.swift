@@ -11,7 +11,9 @@ extension ServerRenderer {
         writer.key("id")
         writer.messageID(message.id)
         writer.key("url")
-        writer.string(form == .created && namesUsersByID ? renderer.url(of: message.id) : url(of: message.id, in: message.conversationID))
+        writer.string(
+            form == .created && namesUsersByID
+                ? renderer.url(of: message.id) : url(of: message.id, in: message.conversationID))
         if form == .read {
             writer.key("receipts_url")
             writer.string(reader.map { _ in "\(renderer.url(of: message.id))/receipts" })
@@ -67,9 +69,12 @@ extension ServerRenderer {
     /// Returns the statuses to show: all of them without a reader, otherwise those that the reader may see.
     private func shownStatuses(of message: Message) -> [(UserID, RecipientStatus)] {
         guard let reader else { return message.recipients.map { ($0.userID, $0.status) } }
-        if message.sender.userID == reader || message.recipients.count <= renderer.fullReceiptRecipients && message.receiptPolicy.isEmpty {
+        if message.sender.userID == reader
+            || message.recipients.count <= renderer.fullReceiptRecipients && message.receiptPolicy.isEmpty
+        {
             return message.recipients.map { ($0.userID, $0.shownStatus) }
         }
-        return message.recipients.filter { $0.userID == reader || $0.userID == message.sender.userID }.map { ($0.userID, $0.status) }
+        return message.recipients.filter { $0.userID == reader || $0.userID == message.sender.userID }
+            .map { ($0.userID, $0.status) }
     }
 }

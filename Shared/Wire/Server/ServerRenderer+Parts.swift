@@ -34,7 +34,9 @@ extension ServerRenderer {
         writeBody(of: part, leavingOutNulls: isBare, into: &writer)
         if let content = part.contentID {
             writer.key("content")
-            writeContent(content, size: part.size, in: message.conversationID, at: renderer.locateContent(content), into: &writer)
+            writeContent(
+                content, size: part.size, in: message.conversationID, at: renderer.locateContent(content), into: &writer
+            )
         } else if !isBare {
             writer.key("content")
             writer.null()
@@ -73,7 +75,8 @@ extension ServerRenderer {
     /// Writes content of a conversation.
     /// - Parameter uploadURL: set only in the response to the request that creates the content.
     public func writeContent(
-        _ id: ContentID, size: Int, in conversation: ConversationID, at location: ContentLocation, uploadURL: String? = nil,
+        _ id: ContentID, size: Int, in conversation: ConversationID, at location: ContentLocation,
+        uploadURL: String? = nil,
         into writer: inout JSONWriter
     ) {
         writer.beginObject()

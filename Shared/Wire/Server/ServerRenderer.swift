@@ -37,7 +37,9 @@ public struct ServerRenderer: Sendable {
     public func url(of id: ConversationID) -> String { renderer.url(of: id) }
 
     /// Returns the URL of a message.
-    public func url(of message: MessageID, in conversation: ConversationID) -> String { "\(url(of: conversation))/messages/\(message)" }
+    public func url(of message: MessageID, in conversation: ConversationID) -> String {
+        "\(url(of: conversation))/messages/\(message)"
+    }
 
     /// Returns the URL of a user's identity.
     public func url(ofIdentity user: UserID) -> String { "\(renderer.baseURL)/users/\(user.percentEncoded)/identity" }

@@ -23,7 +23,9 @@ public struct UserPatch: Hashable, Sendable {
 
     private static func flag(_ operation: PatchOperation) throws(Failure) -> Bool {
         try operation.requireSet()
-        guard case .bool(let flag) = try operation.requiredValue() else { throw .invalid(operation.shortened, reason: "must be true or false") }
+        guard case .bool(let flag) = try operation.requiredValue() else {
+            throw .invalid(operation.shortened, reason: "must be true or false")
+        }
         return flag
     }
 
@@ -35,11 +37,16 @@ public struct UserPatch: Hashable, Sendable {
         case .remove: return .remove([try user(try operation.requiredName())])
         case .set:
             let names = if let value = operation.value { value } else { try operation.requiredName() }
-            guard case .array(let elements) = names else { throw .invalid("blocks", reason: "must be an array of user ids") }
+            guard case .array(let elements) = names else {
+                throw .invalid("blocks", reason: "must be an array of user ids")
+            }
             var users: [UserID] = []
             for element in elements { users.append(try user(element)) }
             return .set(users)
-        case .delete: throw Failure(.invalidOperation, "The property blocks can only be set, added to and removed from.", detail: .property("blocks"))
+        case .delete:
+            throw Failure(
+                .invalidOperation, "The property blocks can only be set, added to and removed from.",
+                detail: .property("blocks"))
         }
     }
 
@@ -105,7 +112,8 @@ public struct AppPatch: Hashable, Sendable {
             case "participants_added_by": participantsAddedBy = try AppPatch.word(operation)
             case "stranger_additions_per_hour":
                 try operation.requireSet()
-                strangerAdditionsPerHour = try AppPatch.number(try operation.requiredValue(), in: AppPatch.strangerAdditions, of: operation)
+                strangerAdditionsPerHour = try AppPatch.number(
+                    try operation.requiredValue(), in: AppPatch.strangerAdditions, of: operation)
             default: throw operation.unknownPropertyFailure
             }
         }
@@ -123,12 +131,16 @@ public struct AppPatch: Hashable, Sendable {
         _ value: JSONValue, in range: ClosedRange<Int64>, of operation: PatchOperation, orElse: String = ""
     ) throws(Failure) -> Int64 {
         guard let number = value.integerValue, range.contains(number) else {
-            throw .invalid(operation.property, reason: "must be a whole number from \(range.lowerBound) to \(range.upperBound)\(orElse)")
+            throw .invalid(
+                operation.property,
+                reason: "must be a whole number from \(range.lowerBound) to \(range.upperBound)\(orElse)")
         }
         return number
     }
 
-    private static func word<Word: RawRepresentable<String> & CaseIterable>(_ operation: PatchOperation) throws(Failure) -> Word {
+    private static func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ operation: PatchOperation
+    ) throws(Failure) -> Word {
         try operation.requireSet()
         guard case .string(let text) = try operation.requiredValue(), let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue).joined(separator: ", ")

@@ -32,20 +32,27 @@ public struct WebhookBody: Hashable, Sendable {
         let names: StaticString = members["events"] == nil && members["event_types"] != nil ? "event_types" : "events"
         guard let elements = try members.array(names) else { throw members.missing("events") }
         secret = try members.requiredString("secret")
-        guard let version = WebhookVersion(rawValue: versionText) else { throw members.invalid("version", reason: "must be 1.0, 2.0 or 3.0") }
+        guard let version = WebhookVersion(rawValue: versionText) else {
+            throw members.invalid("version", reason: "must be 1.0, 2.0 or 3.0")
+        }
         self.version = version
         guard (1...Self.urlScalars).contains(targetURL.unicodeScalars.count) else {
             throw members.invalid("target_url", reason: "must have from 1 to \(Self.urlScalars) characters")
         }
         guard (1...Self.secretBytes).contains(secret.utf8.count), !secret.utf8.contains(0) else {
-            throw members.invalid("secret", reason: "must have from 1 to \(Self.secretBytes) bytes, and no NUL among them")
+            throw members.invalid(
+                "secret", reason: "must have from 1 to \(Self.secretBytes) bytes, and no NUL among them")
         }
         events = try Self.events(elements, in: "\(names)", version: version)
         config = try Self.config(members)
     }
 
-    private static func events(_ elements: [JSONValue], in property: String, version: WebhookVersion) throws(Failure) -> [String] {
-        guard elements.count <= eventNames else { throw .invalid(property, reason: "has more than \(eventNames) names") }
+    private static func events(
+        _ elements: [JSONValue], in property: String, version: WebhookVersion
+    ) throws(Failure) -> [String] {
+        guard elements.count <= eventNames else {
+            throw .invalid(property, reason: "has more than \(eventNames) names")
+        }
         var events: [String] = []
         for (index, element) in elements.enumerated() {
             guard let name = element.stringValue.map({ WebhookEventKind.released(name: $0, in: version) }),
@@ -63,10 +70,13 @@ public struct WebhookBody: Hashable, Sendable {
         let property: StaticString = members["config"] == nil ? "target_config" : "config"
         guard let value = members[property] else { return [:] }
         guard let entries = value.objectValue else { throw members.invalid(property, reason: "must be an object") }
-        guard entries.count <= configEntries else { throw members.invalid(property, reason: "has more than \(configEntries) entries") }
+        guard entries.count <= configEntries else {
+            throw members.invalid(property, reason: "has more than \(configEntries) entries")
+        }
         var config: [String: String] = [:]
         for entry in entries where !entry.value.isNull {
-            guard let text = entry.value.stringValue, text.utf8.count <= configBytes, entry.name.utf8.count <= configBytes,
+            guard let text = entry.value.stringValue, text.utf8.count <= configBytes,
+                entry.name.utf8.count <= configBytes,
                 !text.utf8.contains(0), !entry.name.utf8.contains(0)
             else { throw members.invalid(property, reason: "must hold strings of at most \(configBytes) bytes only") }
             config[entry.name] = text

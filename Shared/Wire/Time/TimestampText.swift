@@ -37,7 +37,8 @@ public struct TimestampText: Hashable, Sendable {
     }
 
     @inline(__always)
-    private static func putDigits(of value: Int64, width: Int, at offset: Int, in target: UnsafeMutableRawBufferPointer) {
+    private static func putDigits(of value: Int64, width: Int, at offset: Int, in target: UnsafeMutableRawBufferPointer)
+    {
         var rest = value
         for place in stride(from: offset + width - 1, through: offset, by: -1) {
             target[place] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)

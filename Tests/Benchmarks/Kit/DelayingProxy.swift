@@ -14,14 +14,18 @@ struct DelayingProxy: Sendable {
         let listener = try await ServerBootstrap(group: group).serverChannelOption(.backlog, value: 64)
             .childChannelOption(.autoRead, value: false)
             .childChannelInitializer { client in
-                ClientBootstrap(group: client.eventLoop).channelOption(.autoRead, value: false).connect(host: "127.0.0.1", port: target)
+                ClientBootstrap(group: client.eventLoop).channelOption(.autoRead, value: false)
+                    .connect(host: "127.0.0.1", port: target)
                     .flatMap { server in
                         client.eventLoop
                             .makeCompletedFuture {
                                 try client.pipeline.syncOperations.addHandler(LateGlue(to: server, delay: delay))
                                 try server.pipeline.syncOperations.addHandler(LateGlue(to: client, delay: delay))
                             }
-                            .flatMap { server.setOption(.autoRead, value: true).and(client.setOption(.autoRead, value: true)).map { _ in } }
+                            .flatMap {
+                                server.setOption(.autoRead, value: true).and(client.setOption(.autoRead, value: true))
+                                    .map { _ in }
+                            }
                     }
             }
             .bind(host: "127.0.0.1", port: 0).get()

@@ -18,7 +18,8 @@ struct KitBench {
     static func run(_ steps: Set<Step>, group: any EventLoopGroup) async throws -> [String] {
         // The app's session has the default rate limit. The limit of an address is lifted, because all users share one.
         let system = try await BenchSystem(settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"])
-        let home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-kit-bench-\(UUID().uuidString.prefix(8))")
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "strata-kit-bench-\(UUID().uuidString.prefix(8))")
         let bench = KitBench(system: system, group: group, home: home)
         let result: Result<[String], any Error>
         do {
@@ -53,7 +54,8 @@ struct KitBench {
     private func firstSyncs(messages: Int) async throws -> [String] {
         var lines: [String] = []
         for (name, delay) in [("", TimeAmount.zero), (" at a round trip of 80 ms", .milliseconds(40))] {
-            let proxy = delay == .zero ? nil : try await DelayingProxy.start(to: system.gatewayPort, delay: delay, on: group)
+            let proxy =
+                delay == .zero ? nil : try await DelayingProxy.start(to: system.gatewayPort, delay: delay, on: group)
             var runs: [(KitMeasurement, Double)] = []
             for number in 0..<3 {
                 let before = system.processorTime()
@@ -78,7 +80,9 @@ struct KitBench {
         let before = system.processorTime()
         let run = try await measure(.catchUp, in: "first")
         let server = system.processorTime() - before
-        guard run.messages == 30_000 else { throw BenchProblem("after the catch-up there are \(run.messages) messages") }
+        guard run.messages == 30_000 else {
+            throw BenchProblem("after the catch-up there are \(run.messages) messages")
+        }
         return [
             "kit: catch-up of 10,000 messages: \(seconds(run.seconds)), CPU \(seconds(run.processorSeconds)) of the app and \(seconds(server)) of all servers, "
                 + "memory grew by \(run.memoryGrowth >> 20) MB"
@@ -163,7 +167,8 @@ struct KitBench {
                 tasks.addTask {
                     var chats: [Chat] = []
                     for _ in 0..<conversations / Self.writers.count {
-                        chats.append(Chat(id: try await system.conversation(of: [user, writer], as: writer), writer: writer))
+                        chats.append(
+                            Chat(id: try await system.conversation(of: [user, writer], as: writer), writer: writer))
                     }
                     return chats
                 }
@@ -187,7 +192,8 @@ struct KitBench {
 
     private func send(_ text: String, to chat: Chat) async throws {
         try await system.post(
-            "/conversations/\(chat.id)/messages", as: chat.writer, #"{"parts":[{"mime_type":"text/plain","body":"\#(text)"}]}"#)
+            "/conversations/\(chat.id)/messages", as: chat.writer,
+            #"{"parts":[{"mime_type":"text/plain","body":"\#(text)"}]}"#)
     }
 
     // MARK: The measured process
@@ -199,14 +205,18 @@ struct KitBench {
     ///   - change: Sets further parameters of the task.
     ///   - whenReady: Called when the process is ready.
     private func measure(
-        _ kind: KitTask.Kind, in store: String, user: Int = 0, port: Int? = nil, _ change: (inout KitTask) -> Void = { _ in },
+        _ kind: KitTask.Kind, in store: String, user: Int = 0, port: Int? = nil,
+        _ change: (inout KitTask) -> Void = { _ in },
         whenReady: @Sendable () async throws -> Void = {}
     ) async throws -> KitMeasurement {
-        guard let server = URL(string: "http://127.0.0.1:\(port ?? system.gatewayPort)") else { throw BenchProblem("there is no such port") }
+        guard let server = URL(string: "http://127.0.0.1:\(port ?? system.gatewayPort)") else {
+            throw BenchProblem("there is no such port")
+        }
         var task = KitTask(
             kind: kind, app: "layer:///apps/production/\(system.app.id.uuidString.lowercased())", server: server,
             privateKey: system.app.privateKey ?? "",
-            provider: system.app.providerID, key: system.app.keyID, user: "u\(user)", folder: home.appendingPathComponent(store),
+            provider: system.app.providerID, key: system.app.keyID, user: "u\(user)",
+            folder: home.appendingPathComponent(store),
             gatewayPort: system.gatewayPort)
         change(&task)
         let process = Process()
@@ -217,10 +227,16 @@ struct KitBench {
         try process.run()
         var result: KitMeasurement?
         for await line in Self.lines(of: output.fileHandleForReading) {
-            if line == "ready" { try await whenReady() } else { result = try JSONDecoder().decode(KitMeasurement.self, from: Data(line.utf8)) }
+            if line == "ready" {
+                try await whenReady()
+            } else {
+                result = try JSONDecoder().decode(KitMeasurement.self, from: Data(line.utf8))
+            }
         }
         process.waitUntilExit()
-        guard let result, process.terminationStatus == 0 else { throw BenchProblem("\(kind) ended with \(process.terminationStatus)") }
+        guard let result, process.terminationStatus == 0 else {
+            throw BenchProblem("\(kind) ended with \(process.terminationStatus)")
+        }
         return result
     }
 
@@ -246,7 +262,8 @@ struct KitBench {
     private func metric(_ name: String) async throws -> Int {
         let port = system.state.processes.first { $0.service == "gateway" }?.adminPort ?? 0
         let text = try await system.text("http://127.0.0.1:\(port)/metrics")
-        let values = text.split(separator: "\n").filter { $0.hasPrefix(name) }.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+        let values = text.split(separator: "\n").filter { $0.hasPrefix(name) }
+            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
         return Int(values.reduce(0, +))
     }
 }

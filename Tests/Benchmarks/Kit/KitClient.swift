@@ -36,12 +36,15 @@ struct KitClient {
             handler.logLevel = .warning
             return handler
         }
-        return try StrataClient(appID: task.app, options: .init(server: task.server, syncPolicy: policy, directory: task.folder, logger: logger))
+        return try StrataClient(
+            appID: task.app,
+            options: .init(server: task.server, syncPolicy: policy, directory: task.folder, logger: logger))
     }
 
     private func signIn(_ client: StrataClient) async throws {
         let nonce = try await client.requestAuthenticationNonce()
-        let token = try await IdentityToken(provider: task.provider, key: task.key, user: task.user, nonce: nonce).signed(with: task.privateKey)
+        let token = try await IdentityToken(provider: task.provider, key: task.key, user: task.user, nonce: nonce)
+            .signed(with: task.privateKey)
         try await client.authenticate(identityToken: token)
     }
 
@@ -97,7 +100,8 @@ struct KitClient {
         let client = try client()
         try await settle(client)
         await client.disconnect()
-        let chats = try await client.execute(Query<Conversation>(sortBy: [.ascending(\.createdAt)], limit: task.conversations))
+        let chats = try await client.execute(
+            Query<Conversation>(sortBy: [.ascending(\.createdAt)], limit: task.conversations))
         guard !chats.isEmpty else { throw BenchProblem("there are no conversations to send to") }
         for number in 0..<task.messages {
             try await chats[number % chats.count].send(client.newMessage(parts: [.text("message \(number)")]))
@@ -120,7 +124,9 @@ struct KitClient {
     ///
     /// A socket of the same user records the arrival of each packet. The difference is StrataKit's own delay.
     private func liveQuery() async throws -> KitMeasurement {
-        guard let conversation = ConversationID(parsing: task.conversation) else { throw BenchProblem("\(task.conversation) is no conversation") }
+        guard let conversation = ConversationID(parsing: task.conversation) else {
+            throw BenchProblem("\(task.conversation) is no conversation")
+        }
         let client = try client()
         try await settle(client)
         let query = Query<Message>(where: { $0.conversationID == conversation }, sortBy: [.ascending(\.position)])
@@ -128,7 +134,8 @@ struct KitClient {
         try await controller.execute()
         let shown = await controller.count
         let updates = await controller.updates
-        let socket = try await LoadSocket.open(port: task.gatewayPort, token: task.token, on: MultiThreadedEventLoopGroup.singleton)
+        let socket = try await LoadSocket.open(
+            port: task.gatewayPort, token: task.token, on: MultiThreadedEventLoopGroup.singleton)
         try await Task.sleep(for: .seconds(1))
         _ = try await socket.read { $0.keepsDelays = true }
         // The writer waits for this line.
@@ -139,7 +146,9 @@ struct KitClient {
         for await update in updates {
             let now = DispatchTime.now().uptimeNanoseconds
             for case .insert(let message, _) in update.changes {
-                guard let text = message.parts.first?.text, text.hasPrefix("T"), let sent = UInt64(text.dropFirst().prefix { $0.isNumber }) else {
+                guard let text = message.parts.first?.text, text.hasPrefix("T"),
+                    let sent = UInt64(text.dropFirst().prefix { $0.isNumber })
+                else {
                     continue
                 }
                 delays.append(Double(now &- sent) / 1e9)
@@ -164,7 +173,8 @@ struct KitClient {
         await finished(events)
         await client.close()
         let (start, begun) = (ProcessUsage.now(), ContinuousClock.now)
-        try LargeStore(folder: task.folder, user: task.user).fill(conversations: task.conversations, messages: task.messages)
+        try LargeStore(folder: task.folder, user: task.user)
+            .fill(conversations: task.conversations, messages: task.messages)
         return ProcessUsage.now().since(start, begun)
     }
 
@@ -178,7 +188,9 @@ struct KitClient {
         try await controller.execute()
         let shown = await controller.objects
         var measurement = ProcessUsage.now().since(start, begun)
-        if shown.contains(where: { $0.lastMessage == nil || $0.totalUnreadMessageCount == 0 }) { measurement.remarks.append("some lack something") }
+        if shown.contains(where: { $0.lastMessage == nil || $0.totalUnreadMessageCount == 0 }) {
+            measurement.remarks.append("some lack something")
+        }
         measurement.conversations = shown.count
         return try await whole(measurement, client)
     }

@@ -73,13 +73,15 @@ struct ProcessUsage: Sendable {
             return (line?.split(separator: " ").dropLast().last).flatMap { Int($0) }.map { $0 * 1024 } ?? 0
         }
         return ProcessUsage(
-            processorSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime), contextSwitches: Int(usage.ru_nvcsw + usage.ru_nivcsw),
+            processorSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            contextSwitches: Int(usage.ru_nvcsw + usage.ru_nivcsw),
             resident: bytes("VmRSS:"), greatestResident: bytes("VmHWM:"))
     }
 
     func since(_ start: ProcessUsage, _ begun: ContinuousClock.Instant) -> KitMeasurement {
         KitMeasurement(
-            seconds: (ContinuousClock.now - begun) / .seconds(1), processorSeconds: processorSeconds - start.processorSeconds,
+            seconds: (ContinuousClock.now - begun) / .seconds(1),
+            processorSeconds: processorSeconds - start.processorSeconds,
             contextSwitches: contextSwitches - start.contextSwitches, memoryGrowth: greatestResident - start.resident)
     }
 }

@@ -34,7 +34,9 @@ struct LargeStore {
     }
 
     /// Returns a time in microseconds since 1970. Conversations are interleaved in time.
-    private func time(_ conversation: Int, _ message: Int) -> Int64 { 1_790_000_000_000_000 + Int64(message) * 60_000_000 + Int64(conversation) }
+    private func time(_ conversation: Int, _ message: Int) -> Int64 {
+        1_790_000_000_000_000 + Int64(message) * 60_000_000 + Int64(conversation)
+    }
 
     private func write(conversation number: Int, messages: Int, to db: Database) throws {
         let (conversation, friend) = (id(1, number), "friend\(number % 1000)")
@@ -48,25 +50,34 @@ struct LargeStore {
                 """
         )
         .execute(arguments: [
-            conversation, time(number, 0), participants.joined(separator: "\n"), messages, id(2, last), time(number, messages),
+            conversation, time(number, 0), participants.joined(separator: "\n"), messages, id(2, last),
+            time(number, messages),
             time(number, messages),
         ])
         for name in participants {
-            try db.cachedStatement(sql: "INSERT INTO participant (user_id, conversation) VALUES (?, ?)").execute(arguments: [name, conversation])
+            try db.cachedStatement(sql: "INSERT INTO participant (user_id, conversation) VALUES (?, ?)")
+                .execute(arguments: [name, conversation])
             try db.cachedStatement(
-                sql: "INSERT OR IGNORE INTO identity (user_id, display_name, metadata, is_followed, is_full) VALUES (?, ?, '{}', 0, 0)"
+                sql:
+                    "INSERT OR IGNORE INTO identity (user_id, display_name, metadata, is_followed, is_full) VALUES (?, ?, '{}', 0, 0)"
             )
             .execute(arguments: [name, name.capitalized])
         }
-        try db.cachedStatement(sql: "INSERT INTO conversation_sync (id, applied, oldest, goal, generation) VALUES (?, ?, 0, NULL, 1)")
-            .execute(arguments: [conversation, messages + 1])
+        try db.cachedStatement(
+            sql: "INSERT INTO conversation_sync (id, applied, oldest, goal, generation) VALUES (?, ?, 0, NULL, 1)"
+        )
+        .execute(arguments: [conversation, messages + 1])
         for message in 0..<messages {
             try write(
-                message: number * messages + message, place: message, isUnread: message == messages - 1, from: friend, in: conversation, number, db)
+                message: number * messages + message, place: message, isUnread: message == messages - 1, from: friend,
+                in: conversation, number, db)
         }
     }
 
-    private func write(message: Int, place: Int, isUnread: Bool, from sender: String, in conversation: Data, _ number: Int, _ db: Database) throws {
+    private func write(
+        message: Int, place: Int, isUnread: Bool, from sender: String, in conversation: Data, _ number: Int,
+        _ db: Database
+    ) throws {
         let position = Int64(place + 2) * 8192
         try db.cachedStatement(
             sql: """
@@ -75,12 +86,14 @@ struct LargeStore {
                 """
         )
         .execute(arguments: [
-            id(2, message), conversation, position, position, sender, time(number, place + 1), time(number, place + 1), isUnread,
+            id(2, message), conversation, position, position, sender, time(number, place + 1), time(number, place + 1),
+            isUnread,
             "\(isUnread ? 2 : 3)\(user)",
         ])
         let body = Data("This is message \(message), which says nothing of importance.".utf8)
         try db.cachedStatement(
-            sql: "INSERT INTO part (message, idx, id, mime_type, body, size, transfer_status) VALUES (?, 0, ?, 'text/plain', ?, ?, 2)"
+            sql:
+                "INSERT INTO part (message, idx, id, mime_type, body, size, transfer_status) VALUES (?, 0, ?, 'text/plain', ?, ?, 2)"
         )
         .execute(arguments: [id(2, message), id(3, message), body, body.count])
     }

@@ -25,7 +25,8 @@ extension BenchSystem {
     /// Registers a webhook and returns its UUID.
     func register(_ url: String, events: [String], version: String = "3.0") async throws -> String {
         let body: [String: Any] = [
-            "version": version, "target_url": url, "events": events, "secret": "a secret of the benchmark's receivers", "config": [String: String](),
+            "version": version, "target_url": url, "events": events, "secret": "a secret of the benchmark's receivers",
+            "config": [String: String](),
         ]
         let answer = try await server(.POST, "webhooks", try JSONSerialization.data(withJSONObject: body))
         return try JSONDecoder().decode(Webhook.self, from: answer).uuid
@@ -54,7 +55,8 @@ extension BenchSystem {
     }
 
     private func server(_ method: HTTPMethod, _ path: String, _ body: Data? = nil) async throws -> Data {
-        var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)/apps/\(app.id.uuidString.lowercased())/\(path)")
+        var request = HTTPClientRequest(
+            url: "http://127.0.0.1:\(gatewayPort)/apps/\(app.id.uuidString.lowercased())/\(path)")
         request.method = method
         request.headers = [
             "Accept": "application/vnd.layer.webhooks+json; version=3.0", "Authorization": "Bearer \(app.serverToken)",
@@ -123,7 +125,9 @@ extension BenchSystem {
         configuration.connections = 1
         configuration.readsWholeTables = true
         configuration.statementTimeout = .seconds(30)
-        let pool = PostgresPool(configuration: configuration, mode: .exclusive, logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
+        let pool = PostgresPool(
+            configuration: configuration, mode: .exclusive,
+            logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
         let running = Task { try await pool.run() }
         defer { running.cancel() }
         let end = ContinuousClock.now + .seconds(30)

@@ -22,7 +22,8 @@ final class BenchSystem: Sendable {
 
     /// Settings that lift limits which the load from a single machine would reach.
     private static let noLimits = [
-        "STRATA_RATE_LIMIT_SESSION": "0", "STRATA_RATE_LIMIT_ADDRESS": "0", "STRATA_RATE_LIMIT_SERVER": "0", "STRATA_CONNECTIONS_PER_ADDRESS": "0",
+        "STRATA_RATE_LIMIT_SESSION": "0", "STRATA_RATE_LIMIT_ADDRESS": "0", "STRATA_RATE_LIMIT_SERVER": "0",
+        "STRATA_CONNECTIONS_PER_ADDRESS": "0",
     ]
 
     private static var clientConfiguration: HTTPClient.Configuration {
@@ -40,13 +41,16 @@ final class BenchSystem: Sendable {
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: Self.clientConfiguration)
         self.settings = Self.noLimits.merging(settings) { $1 }
         tokenPrefix = "bench-token-"
-        home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))")
+        home = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "strata-bench-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: home.path)
         process = Process()
         process.executableURL = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("strata")
         let ports = try LoopbackPort.free(2)
-        process.arguments = ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning"]
+        process.arguments = [
+            "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning",
+        ]
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
         environment.merge(self.settings) { $1 }
@@ -67,11 +71,15 @@ final class BenchSystem: Sendable {
         state = found
         app = try NewApp(name: "bench")
         try await AppStore(url: state.databaseURL).insert(app)
-        if !limitsStrangers { try await execute("UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'") }
+        if !limitsStrangers {
+            try await execute("UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'")
+        }
     }
 
     private init(_ other: BenchSystem, app: NewApp) {
-        (state, client, settings, home, process) = (other.state, other.client, other.settings, other.home, other.process)
+        (state, client, settings, home, process) = (
+            other.state, other.client, other.settings, other.home, other.process
+        )
         self.app = app
         tokenPrefix = "\(app.name)-token-"
     }
@@ -126,7 +134,8 @@ final class BenchSystem: Sendable {
     func conversation(of users: some Sequence<Int>, as creator: Int) async throws -> String {
         let names = users.map { "\"layer:///identities/u\($0)\"" }.joined(separator: ",")
         let id = UUID().uuidString.lowercased()
-        try await post("/conversations", as: creator, "{\"id\":\"\(id)\",\"distinct\":false,\"participants\":[\(names)]}")
+        try await post(
+            "/conversations", as: creator, "{\"id\":\"\(id)\",\"distinct\":false,\"participants\":[\(names)]}")
         return id
     }
 
@@ -156,7 +165,8 @@ final class BenchSystem: Sendable {
 
     func processorTimes() -> [String: Double] {
         let table = ProcessTable()
-        return Dictionary(grouping: state.processes, by: \.service).mapValues { table.processorTime(of: Set($0.map { Int($0.pid) })) }
+        return Dictionary(grouping: state.processes, by: \.service)
+            .mapValues { table.processorTime(of: Set($0.map { Int($0.pid) })) }
     }
 
     /// The resident memory of the gateway, in bytes.

@@ -14,7 +14,9 @@ final class HonestWebhook: Sendable {
     private let receiver: HookReceiver
     private let messages = Mutex<[String: ContinuousClock.Instant]>([:])
 
-    private init(_ id: String, _ system: BenchSystem, _ receiver: HookReceiver) { (self.id, self.system, self.receiver) = (id, system, receiver) }
+    private init(_ id: String, _ system: BenchSystem, _ receiver: HookReceiver) {
+        (self.id, self.system, self.receiver) = (id, system, receiver)
+    }
 
     /// Registers the webhook. It is active once ``BenchSystem/awaitActiveWebhooks()`` has returned.
     static func register(_ system: BenchSystem, _ group: any EventLoopGroup) async throws -> HonestWebhook {

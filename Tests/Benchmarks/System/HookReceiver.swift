@@ -122,7 +122,8 @@ private final class Handler: ChannelInboundHandler {
 
     private static func challenge(in uri: String) -> String {
         let query = uri.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
-        return query.split(separator: "&").last { $0.hasPrefix(challengeMark) }.map { String($0.dropFirst(challengeMark.count)) } ?? ""
+        return query.split(separator: "&").last { $0.hasPrefix(challengeMark) }
+            .map { String($0.dropFirst(challengeMark.count)) } ?? ""
     }
 
     private func answer(_ context: ChannelHandlerContext, _ body: String = "") {

@@ -12,7 +12,8 @@ import NetKit
 enum HostileAppBench {
     /// The default limits. The hostile app uses its own address.
     private static let settings = [
-        "STRATA_RATE_LIMIT_SESSION": "200/4000", "STRATA_RATE_LIMIT_ADDRESS": "2000/20000", "STRATA_RATE_LIMIT_SERVER": "500/5000",
+        "STRATA_RATE_LIMIT_SESSION": "200/4000", "STRATA_RATE_LIMIT_ADDRESS": "2000/20000",
+        "STRATA_RATE_LIMIT_SERVER": "500/5000",
         "STRATA_CONNECTIONS_PER_ADDRESS": "10000",
     ]
     /// The default of `STRATA_WEBHOOKS_APP_BYTES`.
@@ -47,7 +48,9 @@ enum HostileAppBench {
     ///   - seconds: The duration of each measurement.
     ///   - settling: The seconds that the victim works before each of the two kinds of measurement. A replay includes
     ///     the last 40 seconds.
-    static func run(_ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup) async throws -> [String] {
+    static func run(
+        _ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup
+    ) async throws -> [String] {
         OpenFileLimit.raise()
         var results: [Result] = []
         var failures: [String] = []
@@ -55,7 +58,8 @@ enum HostileAppBench {
             let system = try await BenchSystem(settings: settings.merging(pattern.settings) { $1 })
             // A failure must not discard the measurements of other patterns.
             do {
-                results.append(try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
+                results.append(
+                    try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
                 HostileTable.progress("\(pattern.rawValue): \(runs) runs")
             } catch {
                 failures.append("\(pattern.rawValue) failed: \(error)")
@@ -67,7 +71,8 @@ enum HostileAppBench {
     }
 
     private static func measure(
-        _ pattern: HostilePattern, runs: Int, seconds: Int, settling: Int, _ system: BenchSystem, _ group: any EventLoopGroup
+        _ pattern: HostilePattern, runs: Int, seconds: Int, settling: Int, _ system: BenchSystem,
+        _ group: any EventLoopGroup
     ) async throws -> Result {
         let friends = 5
         try await system.signIn(users: friends + 2)
@@ -85,7 +90,8 @@ enum HostileAppBench {
             do {
                 try await system.awaitActiveWebhooks()
                 victim.webhook = webhook
-                try await measure(&result, victim, webhook, attack, runs: runs, seconds: seconds, settling: settling, hostile)
+                try await measure(
+                    &result, victim, webhook, attack, runs: runs, seconds: seconds, settling: settling, hostile)
             } catch {
                 await attack.end()
                 throw error
@@ -105,7 +111,8 @@ enum HostileAppBench {
     }
 
     private static func measure(
-        _ result: inout Result, _ victim: HostileVictim, _ webhook: HonestWebhook, _ attack: HostileAttack, runs: Int, seconds: Int, settling: Int,
+        _ result: inout Result, _ victim: HostileVictim, _ webhook: HonestWebhook, _ attack: HostileAttack, runs: Int,
+        seconds: Int, settling: Int,
         _ hostile: BenchSystem
     ) async throws {
         result.alone = try await phase(victim, webhook, runs: runs, seconds: seconds, settling: settling)
@@ -145,7 +152,9 @@ enum HostileAppBench {
     private static func lines(_ results: [Result], runs: Int, seconds: Int) -> [String] {
         let operations = HostileVictim.Operation.allCases
         let times = results.map { result in
-            let cells = operations.map { HostileTable.change(0.99, $0, from: result.alone.times, to: result.attacked.times) }
+            let cells = operations.map {
+                HostileTable.change(0.99, $0, from: result.alone.times, to: result.attacked.times)
+            }
             let median = HostileTable.change(0.5, .delivery, from: result.alone.times, to: result.attacked.times)
             return "| \(result.pattern.title) | \((cells + [median]).joined(separator: " | ")) | \(rates(result)) | "
                 + "\(result.alone.failed), \(result.attacked.failed) | \(result.requests.answered), \(result.requests.succeeded) |"
@@ -183,7 +192,9 @@ enum HostileAppBench {
     }
 
     private static func rates(_ result: Result) -> String {
-        guard let alone = HostileTable.median(result.alone.rates), let attacked = HostileTable.median(result.attacked.rates) else { return "none" }
+        guard let alone = HostileTable.median(result.alone.rates),
+            let attacked = HostileTable.median(result.attacked.rates)
+        else { return "none" }
         return String(format: "%.0f → %.0f (%.2f ×)", alone, attacked, attacked / max(alone, 1))
     }
 }

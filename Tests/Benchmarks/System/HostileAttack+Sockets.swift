@@ -75,7 +75,10 @@ extension HostileAttack {
             "data":{"parts":[{"mime_type":"text/plain","body":"x"}],"crowd":[
             """
         let (item, end) = ("{\"\":0},", "{\"\":0}]}}}")
-        let text = head + String(repeating: item, count: (Self.frameBytes - head.utf8.count - end.utf8.count) / item.utf8.count) + end
+        let text =
+            head
+            + String(repeating: item, count: (Self.frameBytes - head.utf8.count - end.utf8.count) / item.utf8.count)
+            + end
         return LoadSocket.frame(opcode: .text, Array(text.utf8))
     }
 
@@ -89,12 +92,15 @@ extension HostileAttack {
     /// - Returns: The number of messages begun, and of those still held when the attack ended.
     func fragment(as user: Int) async -> (Int, Int) {
         let first = LoadSocket.frame(opcode: .text, isLast: false, Array(repeating: 0x20, count: Self.fragmentBytes))
-        let next = LoadSocket.frame(opcode: .continuation, isLast: false, Array(repeating: 0x20, count: Self.fragmentBytes))
+        let next = LoadSocket.frame(
+            opcode: .continuation, isLast: false, Array(repeating: 0x20, count: Self.fragmentBytes))
         return await withTaskGroup(of: (Int, Int).self) { tasks in
             for number in 0..<Self.fragmentSockets {
                 tasks.addTask {
                     // Half of the sockets stay below the limit for short input; the others send as much as they can.
-                    await hold(first, next, times: number.isMultiple(of: 2) ? 0 : Self.frameBytes / Self.fragmentBytes - 4, as: user)
+                    await hold(
+                        first, next, times: number.isMultiple(of: 2) ? 0 : Self.frameBytes / Self.fragmentBytes - 4,
+                        as: user)
                 }
             }
             return await tasks.reduce(into: (0, 0)) { $0 = ($0.0 + $1.0, $0.1 + $1.1) }
@@ -111,7 +117,9 @@ extension HostileAttack {
             begun += 1
             socket.send(frame: first)
             for _ in 0..<times {
-                while !socket.isWritable, !socket.isClosed, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(10)) }
+                while !socket.isWritable, !socket.isClosed, !Task.isCancelled {
+                    try? await Task.sleep(for: .milliseconds(10))
+                }
                 guard !socket.isClosed, !Task.isCancelled else { break }
                 socket.send(frame: next)
             }

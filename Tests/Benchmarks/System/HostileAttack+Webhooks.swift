@@ -29,13 +29,15 @@ extension HostileAttack {
         switch pattern {
         case .webhookSnapshots, .fullOutbox:
             for user in Self.users {
-                conversations.append(try await tree(as: user, to: user.isMultiple(of: 2) ? Self.trees.told : Self.trees.leftOut))
+                conversations.append(
+                    try await tree(as: user, to: user.isMultiple(of: 2) ? Self.trees.told : Self.trees.leftOut))
             }
         case .webhookReceipts: try await prepareReceipts()
         default:
             for user in Self.users {
                 for _ in 0..<Self.conversationsOfUser {
-                    conversations.append(try await system.conversation(of: [user, (user + 1) % Self.users.count], as: user))
+                    conversations.append(
+                        try await system.conversation(of: [user, (user + 1) % Self.users.count], as: user))
                 }
             }
         }
@@ -43,7 +45,9 @@ extension HostileAttack {
     }
 
     /// Registers the webhooks, each with its own receiver, so that the limit of a host does not slow them down.
-    private mutating func register(_ events: [String], _ behaviour: HookReceiver.Behaviour, version: String = "3.0") async throws {
+    private mutating func register(
+        _ events: [String], _ behaviour: HookReceiver.Behaviour, version: String = "3.0"
+    ) async throws {
         for _ in 0..<Self.webhooks {
             let receiver = try await HookReceiver.start(behaviour, on: group)
             receivers.append(receiver)
@@ -55,13 +59,16 @@ extension HostileAttack {
     func change(as user: Int) async -> (Int, Int) {
         if conversations.count == Self.users.count {
             return await paced { number in
-                await patch(conversations[user], as: user, "[{\"operation\":\"set\",\"property\":\"metadata.hot\",\"value\":\"\(number)\"}]")
+                await patch(
+                    conversations[user], as: user,
+                    "[{\"operation\":\"set\",\"property\":\"metadata.hot\",\"value\":\"\(number)\"}]")
             }
         }
         return await paced { number in
             let place = user * Self.conversationsOfUser + number % Self.conversationsOfUser
             return await call(
-                .POST, "/conversations/\(conversations[place])/messages", as: user, "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
+                .POST, "/conversations/\(conversations[place])/messages", as: user,
+                "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
         }
     }
 
@@ -91,7 +98,8 @@ extension HostileAttack {
             } else {
                 let ids = next.room.messages.prefix(1000).map { "\"layer:///messages/\($0)\"" }.joined(separator: ",")
                 let kind = next.isRead ? "read" : "delivery"
-                outcome = await call(.POST, "\(path)/receipts", as: next.reader, "{\"type\":\"\(kind)\",\"ids\":[\(ids)]}")
+                outcome = await call(
+                    .POST, "\(path)/receipts", as: next.reader, "{\"type\":\"\(kind)\",\"ids\":[\(ids)]}")
             }
             if outcome != .cancelled { answered += 1 }
             if outcome == .success { succeeded += 1 }
@@ -107,7 +115,9 @@ extension HostileAttack {
                 try? await Task.sleep(for: .seconds(1))
                 return .cancelled
             }
-            return await call(.POST, "/messages/\(next.message)/receipts", as: next.reader, "{\"type\":\"\(next.isRead ? "read" : "delivery")\"}")
+            return await call(
+                .POST, "/messages/\(next.message)/receipts", as: next.reader,
+                "{\"type\":\"\(next.isRead ? "read" : "delivery")\"}")
         }
     }
 }
@@ -144,6 +154,9 @@ final class HostileReceipts: Sendable {
         guard let messages = rooms.last?.messages, !messages.isEmpty else { return nil }
         let count = readers / 2 * messages.count
         guard number < 2 * count else { return nil }
-        return (messages[number % messages.count], 1 + half * (readers / 2) + number % count / messages.count, number >= count)
+        return (
+            messages[number % messages.count], 1 + half * (readers / 2) + number % count / messages.count,
+            number >= count
+        )
     }
 }

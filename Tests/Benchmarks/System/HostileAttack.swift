@@ -39,11 +39,13 @@ struct HostileAttack: Sendable {
     ///   - shared: A conversation of the victim, all attackers and the filler.
     ///   - filler: The user who fills `shared` with messages.
     static func prepare(
-        _ pattern: HostilePattern, in shared: String, filledBy filler: Int, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup
+        _ pattern: HostilePattern, in shared: String, filledBy filler: Int, _ system: BenchSystem, _ client: HTTPClient,
+        _ group: any EventLoopGroup
     ) async throws -> HostileAttack {
         var attack = HostileAttack(pattern, system, client, group)
         switch pattern {
-        case .largeTrees: for user in users { attack.conversations.append(try await attack.tree(as: user, to: largestTree)) }
+        case .largeTrees:
+            for user in users { attack.conversations.append(try await attack.tree(as: user, to: largestTree)) }
         case .sparseReceipts, .sparseBatches:
             await attack.fill(shared, messages, parts: 1, as: filler)
             attack.messageIDs = try await attack.ids(of: shared, messages)
@@ -53,10 +55,13 @@ struct HostileAttack: Sendable {
             let own = try await system.conversation(of: users, as: 0)
             await attack.fill(own, 200, parts: 100, as: 0)
             attack.conversations.append(own)
-        case .crossedIDs: for user in users { attack.conversations.append(try await system.conversation(of: [user], as: user)) }
+        case .crossedIDs:
+            for user in users { attack.conversations.append(try await system.conversation(of: [user], as: user)) }
         case .manyConversations, .identityLookups: break
         case .typingStorms: attack.conversations = [shared]
-        case .webhookSnapshots, .fullOutbox, .webhookReceipts, .slowReceivers, .stalledReceivers, .crowdedFrames, .fragments: break
+        case .webhookSnapshots, .fullOutbox, .webhookReceipts, .slowReceivers, .stalledReceivers, .crowdedFrames,
+            .fragments:
+            break
         }
         return attack
     }
@@ -73,7 +78,9 @@ struct HostileAttack: Sendable {
         do {
             try await system.signIn(users: HostileReceipts.users)
             try await attack.prepareWebhooks()
-            if pattern == .crowdedFrames { for user in users { attack.conversations.append(try await system.conversation(of: [user], as: user)) } }
+            if pattern == .crowdedFrames {
+                for user in users { attack.conversations.append(try await system.conversation(of: [user], as: user)) }
+            }
         } catch {
             await attack.end()
             throw error
@@ -99,7 +106,8 @@ struct HostileAttack: Sendable {
                 let operation = number.isMultiple(of: 2) ? "add" : "remove"
                 return await patch(
                     conversations[user], as: user,
-                    "[{\"operation\":\"\(operation)\",\"property\":\"participants\",\"id\":\"layer:///identities/u\(victim)\"}]")
+                    "[{\"operation\":\"\(operation)\",\"property\":\"participants\",\"id\":\"layer:///identities/u\(victim)\"}]"
+                )
             }
         case .sparseReceipts: return await paced { number in await read(number * 2, as: user) }
         case .sparseBatches:
@@ -110,7 +118,9 @@ struct HostileAttack: Sendable {
         case .crossedIDs: return user.isMultiple(of: 2) ? await cross(user, user + 1) : (0, 0)
         case .manyConversations:
             return await paced { _ in
-                await call(.POST, "/conversations", as: user, "{\"distinct\":false,\"participants\":[\"layer:///identities/u\(victim)\"]}")
+                await call(
+                    .POST, "/conversations", as: user,
+                    "{\"distinct\":false,\"participants\":[\"layer:///identities/u\(victim)\"]}")
             }
         case .identityLookups:
             return await paced { number in
@@ -121,11 +131,13 @@ struct HostileAttack: Sendable {
         case .typingStorms: return await type(as: user)
         case .hugeLists:
             return await paced { number in
-                let list = number.isMultiple(of: 2) ? "/conversations" : "/conversations/\(conversations.last ?? "")/messages"
+                let list =
+                    number.isMultiple(of: 2) ? "/conversations" : "/conversations/\(conversations.last ?? "")/messages"
                 return await call(.GET, "\(list)?page_size=100", as: user)
             }
         case .webhookSnapshots, .fullOutbox, .slowReceivers, .stalledReceivers: return await change(as: user)
-        case .webhookReceipts: return user.isMultiple(of: 2) ? await giveManyReceipts() : await giveReceipts(from: user / 2)
+        case .webhookReceipts:
+            return user.isMultiple(of: 2) ? await giveManyReceipts() : await giveReceipts(from: user / 2)
         case .crowdedFrames: return await crowd(as: user)
         case .fragments: return await fragment(as: user)
         }
@@ -140,7 +152,8 @@ struct HostileAttack: Sendable {
         while bytes < limit, leaves > 8 {
             number += 1
             let branch = (0..<leaves).map { "\"k\($0)\":\"\(value)\"" }.joined(separator: ",")
-            let isTaken = await patch(id, as: user, "[{\"operation\":\"set\",\"property\":\"metadata.b\(number)\",\"value\":{\(branch)}}]")
+            let isTaken = await patch(
+                id, as: user, "[{\"operation\":\"set\",\"property\":\"metadata.b\(number)\",\"value\":{\(branch)}}]")
             if isTaken == .success { bytes += leaves * 2000 } else { leaves /= 2 }
         }
         return id
@@ -152,7 +165,11 @@ struct HostileAttack: Sendable {
         let lanes = 8
         await withTaskGroup(of: Void.self) { tasks in
             for _ in 0..<lanes {
-                tasks.addTask { for _ in 0..<count / lanes { _ = await call(.POST, "/conversations/\(conversation)/messages", as: user, body) } }
+                tasks.addTask {
+                    for _ in 0..<count / lanes {
+                        _ = await call(.POST, "/conversations/\(conversation)/messages", as: user, body)
+                    }
+                }
             }
         }
     }
@@ -162,7 +179,8 @@ struct HostileAttack: Sendable {
         var ids: [String] = []
         while ids.count < count {
             let from = ids.last.map { "&from_id=layer:///messages/\($0)" } ?? ""
-            let page = try await system.messageIDs("/conversations/\(conversation)/messages?page_size=100\(from)", as: 0, by: client)
+            let page = try await system.messageIDs(
+                "/conversations/\(conversation)/messages?page_size=100\(from)", as: 0, by: client)
             if page.isEmpty { break }
             ids += page
         }
@@ -173,7 +191,8 @@ struct HostileAttack: Sendable {
 
     private func read(_ number: Int, as user: Int) async -> Outcome {
         guard !messageIDs.isEmpty else { return .failure }
-        return await call(.POST, "/messages/\(messageIDs[number % messageIDs.count])/receipts", as: user, "{\"type\":\"read\"}")
+        return await call(
+            .POST, "/messages/\(messageIDs[number % messageIDs.count])/receipts", as: user, "{\"type\":\"read\"}")
     }
 
     /// Sends messages with the same ids to two conversations, in opposite orders.
@@ -213,10 +232,12 @@ struct HostileAttack: Sendable {
         while !Task.isCancelled {
             var channels: [any Channel] = []
             for number in 0..<8 {
-                let head = "Host: localhost\r\nAccept: application/vnd.layer+json; version=3.0\r\nAuthorization: Layer session-token=\"\(token)\"\r\n"
+                let head =
+                    "Host: localhost\r\nAccept: application/vnd.layer+json; version=3.0\r\nAuthorization: Layer session-token=\"\(token)\"\r\n"
                 let request = "GET \(lists[number % 2])?page_size=100 HTTP/1.1\r\n\(head)\r\n"
                 let connection = try? await ClientBootstrap(group: group).channelOption(.autoRead, value: false)
-                    .channelOption(.socketOption(.so_rcvbuf), value: 16_384).connect(host: "127.0.0.1", port: system.gatewayPort).get()
+                    .channelOption(.socketOption(.so_rcvbuf), value: 16_384)
+                    .connect(host: "127.0.0.1", port: system.gatewayPort).get()
                 if let connection {
                     connection.writeAndFlush(ByteBuffer(string: request), promise: nil)
                     channels.append(connection)
@@ -276,7 +297,8 @@ struct HostileAttack: Sendable {
     private func batches(of size: Int, _ body: @escaping @Sendable (Int) async -> Outcome) async -> (Int, Int) {
         var (answered, succeeded, number) = (0, 0, 0)
         while !Task.isCancelled {
-            let next = ContinuousClock.now + .seconds(Double(size) / (pattern == .crossedIDs ? 2 * Self.rate : Self.rate))
+            let next =
+                ContinuousClock.now + .seconds(Double(size) / (pattern == .crossedIDs ? 2 * Self.rate : Self.rate))
             let (first, end) = (number, number + size)
             let outcomes = await withTaskGroup(of: Outcome.self) { tasks in
                 for number in first..<end { tasks.addTask { await body(number) } }

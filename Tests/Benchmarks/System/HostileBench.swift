@@ -28,15 +28,19 @@ enum HostileBench {
     ///   - seconds: The duration of each measurement of the victim: alone, under attack, and afterwards.
     ///   - settling: The seconds between the preparation and the first run. A replay includes the last 40 seconds;
     ///     after that time it no longer includes the preparation.
-    static func run(_ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup) async throws -> [String] {
+    static func run(
+        _ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup
+    ) async throws -> [String] {
         let ofOtherApp = patterns.filter(\.isOfOtherApp)
         var lines: [String] = []
         if ofOtherApp.count < patterns.count {
-            lines += try await runUsers(patterns.filter { !$0.isOfOtherApp }, runs: runs, seconds: seconds, settling: settling, group: group)
+            lines += try await runUsers(
+                patterns.filter { !$0.isOfOtherApp }, runs: runs, seconds: seconds, settling: settling, group: group)
         }
         if !ofOtherApp.isEmpty {
             if !lines.isEmpty { lines.append("") }
-            lines += try await HostileAppBench.run(ofOtherApp, runs: runs, seconds: seconds, settling: settling, group: group)
+            lines += try await HostileAppBench.run(
+                ofOtherApp, runs: runs, seconds: seconds, settling: settling, group: group)
         }
         return lines
     }
@@ -49,11 +53,13 @@ enum HostileBench {
         for pattern in patterns {
             // The session has the default rate limit. The limit of an address is lifted, because all sessions share one
             // and the load itself would reach it.
-            let system = try await BenchSystem(settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"], limitsStrangers: true)
+            let system = try await BenchSystem(
+                settings: ["STRATA_RATE_LIMIT_SESSION": "200/4000"], limitsStrangers: true)
             settings = system.settings
             let outcome: Swift.Result<Result, any Error>
             do {
-                outcome = .success(try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
+                outcome = .success(
+                    try await measure(pattern, runs: runs, seconds: seconds, settling: settling, system, group))
             } catch {
                 outcome = .failure(error)
             }
@@ -61,12 +67,14 @@ enum HostileBench {
             results.append(try outcome.get())
             HostileTable.progress("\(pattern.rawValue): \(runs) runs")
         }
-        return [HostileTable.line(of: settings)] + times(results, runs: runs, seconds: seconds) + [""] + afterwards(results) + [""]
+        return [HostileTable.line(of: settings)] + times(results, runs: runs, seconds: seconds) + [""]
+            + afterwards(results) + [""]
             + HostileTable.memory(first: "Four sessions …", results.map { ($0.pattern, $0.memory) })
     }
 
     private static func measure(
-        _ pattern: HostilePattern, runs: Int, seconds: Int, settling: Int, _ system: BenchSystem, _ group: any EventLoopGroup
+        _ pattern: HostilePattern, runs: Int, seconds: Int, settling: Int, _ system: BenchSystem,
+        _ group: any EventLoopGroup
     ) async throws -> Result {
         // The attackers come first, followed by one victim with friends for each run.
         let perRun = 10
@@ -82,7 +90,8 @@ enum HostileBench {
                 let filler = user + perRun - 1
                 let shared = try await system.conversation(of: Array(HostileAttack.users) + [user, filler], as: 0)
                 let victim = try await HostileVictim.make(user, in: shared, system, clients.victim, group)
-                let attack = try await HostileAttack.prepare(pattern, in: shared, filledBy: filler, system, clients.attackers, group)
+                let attack = try await HostileAttack.prepare(
+                    pattern, in: shared, filledBy: filler, system, clients.attackers, group)
                 scenes.append((victim, attack))
             }
             try await Task.sleep(for: .seconds(settling))
@@ -123,9 +132,11 @@ enum HostileBench {
         ]
         for result in results {
             let cells = operations.flatMap { operation in
-                [0.5, 0.99].map { part in HostileTable.change(part, operation, from: result.alone, to: result.attacked) }
+                [0.5, 0.99]
+                    .map { part in HostileTable.change(part, operation, from: result.alone, to: result.attacked) }
             }
-            let failures = [result.alone, result.attacked].map { "\($0.reduce(0) { $0 + $1.failed })" }.joined(separator: ", ")
+            let failures = [result.alone, result.attacked].map { "\($0.reduce(0) { $0 + $1.failed })" }
+                .joined(separator: ", ")
             lines.append(
                 "| \(result.pattern.title) | \(cells.joined(separator: " | ")) | \(failures) | "
                     + "\(result.requests.answered), \(result.requests.succeeded) |")
@@ -139,12 +150,14 @@ enum HostileBench {
         var lines = [
             "The same before the attack → when the attackers have stopped: what they have put into the victim's list and replay is still in there.",
             "",
-            "| Four sessions … | " + operations.flatMap { ["\($0.rawValue), p50", "p99"] }.joined(separator: " | ") + " |",
+            "| Four sessions … | " + operations.flatMap { ["\($0.rawValue), p50", "p99"] }.joined(separator: " | ")
+                + " |",
             "|---|" + String(repeating: "--:|", count: operations.count * 2),
         ]
         for result in results {
             let cells = operations.flatMap { operation in
-                [0.5, 0.99].map { part in HostileTable.change(part, operation, from: result.alone, to: result.afterwards) }
+                [0.5, 0.99]
+                    .map { part in HostileTable.change(part, operation, from: result.alone, to: result.afterwards) }
             }
             lines.append("| \(result.pattern.title) | \(cells.joined(separator: " | ")) |")
         }

@@ -40,12 +40,14 @@ enum HostileTable {
 
     /// Returns the settings of a system as a line of Markdown.
     static func line(of settings: [String: String]) -> String {
-        "Settings: " + settings.sorted { $0.key < $1.key }.map { "`\($0.key)=\($0.value)`" }.joined(separator: ", ") + "; otherwise the defaults."
+        "Settings: " + settings.sorted { $0.key < $1.key }.map { "`\($0.key)=\($0.value)`" }.joined(separator: ", ")
+            + "; otherwise the defaults."
     }
 
     /// Returns the medians of a percentile in milliseconds, before and after, and their ratio.
     static func change(
-        _ part: Double, _ operation: HostileVictim.Operation, from first: [HostileVictim.Measurement], to second: [HostileVictim.Measurement]
+        _ part: Double, _ operation: HostileVictim.Operation, from first: [HostileVictim.Measurement],
+        to second: [HostileVictim.Measurement]
     ) -> String {
         let before = median(first.compactMap { $0.percentile(part, operation) })
         let after = median(second.compactMap { $0.percentile(part, operation) })
@@ -58,8 +60,10 @@ enum HostileTable {
     static func memory(first: String, _ results: [(pattern: HostilePattern, memory: HostileMemory)]) -> [String] {
         let services = ["gateway", "conversations", "metadata", "presence", "webhooks"]
         var lines = [
-            "Peak of resident memory in MB, beside what the process has at rest and what its budgets (docs/limits.md) come to.", "",
-            "| \(first) | " + services.joined(separator: " | ") + " |", "|---|" + String(repeating: "--:|", count: services.count),
+            "Peak of resident memory in MB, beside what the process has at rest and what its budgets (docs/limits.md) come to.",
+            "",
+            "| \(first) | " + services.joined(separator: " | ") + " |",
+            "|---|" + String(repeating: "--:|", count: services.count),
         ]
         for (pattern, memory) in results {
             let cells = services.map { service in

@@ -49,7 +49,8 @@ struct HostileVictim: Sendable {
             let id = try await system.conversation(of: [user, user + 1 + friend % 5], as: user)
             for number in 0..<5 {
                 try await system.post(
-                    "/conversations/\(id)/messages", as: user, "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"\(number)\"}]}")
+                    "/conversations/\(id)/messages", as: user,
+                    "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"\(number)\"}]}")
             }
             own.append(id)
         }
@@ -80,7 +81,10 @@ struct HostileVictim: Sendable {
                 result.failures[part.0] = part.2
             }
         }
-        if let webhook { (measurement.times[.delivery], measurement.failures[.delivery]) = await webhook.delays(within: Self.patience) }
+        if let webhook {
+            (measurement.times[.delivery], measurement.failures[.delivery]) = await webhook.delays(
+                within: Self.patience)
+        }
         return measurement
     }
 
@@ -111,7 +115,8 @@ struct HostileVictim: Sendable {
     static func replayingSocket(
         _ system: BenchSystem, _ user: Int, receiveBuffer: Int? = nil, _ group: any EventLoopGroup
     ) async throws -> LoadSocket {
-        let since = Date.now.addingTimeInterval(-10).formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true))
+        let since = Date.now.addingTimeInterval(-10)
+            .formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true))
         return try await LoadSocket.open(
             port: system.gatewayPort, token: system.token(user),
             saying: """
@@ -123,12 +128,15 @@ struct HostileVictim: Sendable {
 extension BenchSystem {
     /// Makes a call, and reads and discards the whole answer.
     /// - Returns: The status of the answer.
-    func call(_ method: HTTPMethod, _ path: String, as user: Int, _ body: String?, by client: HTTPClient) async throws -> Int {
+    func call(
+        _ method: HTTPMethod, _ path: String, as user: Int, _ body: String?, by client: HTTPClient
+    ) async throws -> Int {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)\(path)")
         request.method = method
         request.headers = headers(of: user)
         if let body {
-            request.headers.add(name: "Content-Type", value: method == .PATCH ? "application/vnd.layer-patch+json" : "application/json")
+            request.headers.add(
+                name: "Content-Type", value: method == .PATCH ? "application/vnd.layer-patch+json" : "application/json")
             request.body = .bytes(ByteBuffer(string: body))
         }
         let response = try await client.execute(request, timeout: .seconds(30))
@@ -137,7 +145,10 @@ extension BenchSystem {
     }
 
     private func headers(of user: Int) -> HTTPHeaders {
-        ["Accept": "application/vnd.layer+json; version=3.0", "Authorization": "Layer session-token=\"\(token(user))\""]
+        [
+            "Accept": "application/vnd.layer+json; version=3.0",
+            "Authorization": "Layer session-token=\"\(token(user))\"",
+        ]
     }
 
     /// Returns the ids of a page of messages, without their prefix.

@@ -28,7 +28,9 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private(set) var delays: [Double] = []
     var keepsDelays = false
 
-    private init(opened: EventLoopPromise<Void>, replay: EventLoopPromise<Bool>) { (self.opened, self.replay) = (opened, replay) }
+    private init(opened: EventLoopPromise<Void>, replay: EventLoopPromise<Bool>) {
+        (self.opened, self.replay) = (opened, replay)
+    }
 
     /// The close code of the server.
     private(set) var closeCode: UInt16?
@@ -140,7 +142,8 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     private func frame(_ context: ChannelHandlerContext) -> Bool {
         let start = pending.readerIndex
-        guard let first: UInt8 = pending.getInteger(at: start), let short: UInt8 = pending.getInteger(at: start + 1) else { return false }
+        guard let first: UInt8 = pending.getInteger(at: start), let short: UInt8 = pending.getInteger(at: start + 1)
+        else { return false }
         var (header, length) = (2, Int(short))
         if short == 126 {
             guard let long: UInt16 = pending.getInteger(at: start + 2) else { return false }
@@ -193,7 +196,9 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         let length = mark.utf8CodeUnitCount
         var place = 0
         while place + length <= min(first, packet.count) {
-            if packet[place] == mark.utf8Start[0], memcmp(base + place, mark.utf8Start, length) == 0 { return place + length }
+            if packet[place] == mark.utf8Start[0], memcmp(base + place, mark.utf8Start, length) == 0 {
+                return place + length
+            }
             place += 1
         }
         return nil

@@ -53,12 +53,15 @@ enum ReceiptBench {
         try await system.signIn(users: users)
         let conversation = try await system.conversation(of: 0..<users, as: 0)
         var sockets: [LoadSocket] = []
-        for user in 0..<users { sockets.append(try await LoadSocket.open(port: system.gatewayPort, token: system.token(user), on: group)) }
+        for user in 0..<users {
+            sockets.append(try await LoadSocket.open(port: system.gatewayPort, token: system.token(user), on: group))
+        }
         var ids: [String] = []
         for _ in 0..<messages {
             let id = UUID().uuidString.lowercased()
             try await system.post(
-                "/conversations/\(conversation)/messages", as: 0, "{\"id\":\"\(id)\",\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
+                "/conversations/\(conversation)/messages", as: 0,
+                "{\"id\":\"\(id)\",\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
             ids.append(id)
         }
         try await Task.sleep(for: .seconds(1))
@@ -83,7 +86,8 @@ enum ReceiptBench {
                         var sent = 0
                         for type in ["delivery", "read"] {
                             for index in stride(from: lane, to: ids.count, by: 4) {
-                                try await system.post("/messages/\(ids[index])/receipts", as: user, "{\"type\":\"\(type)\"}")
+                                try await system.post(
+                                    "/messages/\(ids[index])/receipts", as: user, "{\"type\":\"\(type)\"}")
                                 sent += 1
                             }
                         }
@@ -102,7 +106,8 @@ enum ReceiptBench {
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await pool.run() }
             defer { group.cancelAll() }
-            let count = Statement("bench.receipts", sql: "SELECT count(*) FROM conversations.change WHERE kind = 7", isIdempotent: true)
+            let count = Statement(
+                "bench.receipts", sql: "SELECT count(*) FROM conversations.change WHERE kind = 7", isIdempotent: true)
             return try await pool.query(count, deadline: .now + .seconds(5)).first?.get(0) ?? 0
         }
     }

@@ -17,7 +17,9 @@ enum SlowReaderBench {
     /// - Parameters:
     ///   - rate: The messages per second.
     ///   - count: The number of readers that stop.
-    static func run(_ system: BenchSystem, seconds: Int, rate: Double, slow count: Int, group: any EventLoopGroup) async throws -> [String] {
+    static func run(
+        _ system: BenchSystem, seconds: Int, rate: Double, slow count: Int, group: any EventLoopGroup
+    ) async throws -> [String] {
         try await system.signIn(users: fast + slowUsers)
         let conversation = try await system.conversation(of: 0..<fast + slowUsers, as: 0)
         let readers = try await SystemBench.sockets(system, users: Array(0..<fast), group)
@@ -26,7 +28,8 @@ enum SlowReaderBench {
         _ = try await SystemBench.awaitMessages(readers.count, readers, within: .seconds(60))
         let alone = try await measure(system, readers, conversation, seconds: seconds, rate: rate)
         let slow = try await SystemBench.sockets(
-            system, users: Array(fast..<fast + slowUsers), each: max(1, count / slowUsers), receiveBuffer: 16_384, group)
+            system, users: Array(fast..<fast + slowUsers), each: max(1, count / slowUsers), receiveBuffer: 16_384, group
+        )
         for socket in slow { _ = try await socket.read { $0.reset() } }
         SystemBench.send(readers[0], conversation, 0, bytes: 100)
         _ = try await SystemBench.awaitMessages(slow.count, slow, within: .seconds(60))
@@ -92,7 +95,8 @@ enum SlowReaderBench {
         delays.sort()
         guard !delays.isEmpty else { throw BenchProblem("nothing was delivered") }
         return Measurement(
-            median: delays[delays.count / 2], high: delays[min(delays.count - 1, delays.count * 99 / 100)], delivered: delivered, expected: expected,
+            median: delays[delays.count / 2], high: delays[min(delays.count - 1, delays.count * 99 / 100)],
+            delivered: delivered, expected: expected,
             backlog: backlog, memory: memory)
     }
 
@@ -116,7 +120,8 @@ enum SlowReaderBench {
 
     /// Sends a message of five parts. The first one contains the time of sending.
     private static func send(_ socket: LoadSocket, _ conversation: String, _ number: Int) {
-        let filling = String(repeating: ",{\"mime_type\":\"text/plain\",\"body\":\"\(String(repeating: "x", count: 2000))\"}", count: 4)
+        let filling = String(
+            repeating: ",{\"mime_type\":\"text/plain\",\"body\":\"\(String(repeating: "x", count: 2000))\"}", count: 4)
         socket.send(
             """
             {"type":"request","body":{"request_id":"m\(number)","method":"Message.create","object_id":"layer:///conversations/\(conversation)",\
@@ -131,7 +136,8 @@ extension BenchSystem {
     /// Returns the sum of a metric's series.
     func gatewayMetric(_ name: String) async throws -> Double {
         let port = state.processes.first { $0.service == "gateway" }?.adminPort ?? 0
-        let response = try await client.execute(HTTPClientRequest(url: "http://127.0.0.1:\(port)/metrics"), timeout: .seconds(10))
+        let response = try await client.execute(
+            HTTPClientRequest(url: "http://127.0.0.1:\(port)/metrics"), timeout: .seconds(10))
         let text = String(buffer: try await response.body.collect(upTo: 4 << 20))
         return text.split(separator: "\n")
             .filter { $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{") }

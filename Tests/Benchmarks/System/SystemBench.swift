@@ -20,7 +20,11 @@ enum SystemBench {
                 for (index, user) in zip(chunk.indices, chunk) {
                     tasks.addTask {
                         let token = system.token(user)
-                        return (index, try await LoadSocket.open(port: system.gatewayPort, token: token, receiveBuffer: receiveBuffer, on: group))
+                        return (
+                            index,
+                            try await LoadSocket.open(
+                                port: system.gatewayPort, token: token, receiveBuffer: receiveBuffer, on: group)
+                        )
                     }
                 }
                 return try await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
@@ -51,7 +55,9 @@ enum SystemBench {
         guard refused > 0 else { return }
         for socket in sockets {
             let first = try await socket.read { $0.firstRefusal }
-            guard first.isEmpty else { throw BenchProblem("\(refused) requests were refused, the first one so: \(first)") }
+            guard first.isEmpty else {
+                throw BenchProblem("\(refused) requests were refused, the first one so: \(first)")
+            }
         }
     }
 
@@ -92,7 +98,8 @@ enum SystemBench {
             let used = system.processorTime(of: ["gateway"]) - before
             lines.append(
                 "gateway, \(burst == 1 ? "one message" : "\(burst) messages") at a time, 10 a second, to \(sockets.count) sockets: "
-                    + "\(figure(used / Double(max(1, delivered)) * 1e6)) µs of CPU a delivery (\(delivered) of \(sent * sockets.count) delivered)")
+                    + "\(figure(used / Double(max(1, delivered)) * 1e6)) µs of CPU a delivery (\(delivered) of \(sent * sockets.count) delivered)"
+            )
         }
         for socket in sockets { socket.close() }
         return lines
@@ -123,7 +130,9 @@ enum SystemBench {
 
     /// Measures 200 users in rooms of 5 who send at a given rate: the CPU time of all processes, and the delay from
     /// send to delivery.
-    static func wholePath(_ system: BenchSystem, seconds: Int, rate: Double, group: any EventLoopGroup) async throws -> [String] {
+    static func wholePath(
+        _ system: BenchSystem, seconds: Int, rate: Double, group: any EventLoopGroup
+    ) async throws -> [String] {
         let users = Array(0..<200)
         try await system.signIn(users: users.count)
         var rooms: [String] = []
@@ -157,7 +166,8 @@ enum SystemBench {
         let delivered = try await awaitMessages(sent * 5, sockets, within: .seconds(30))
         let used = system.processorTimes().merging(before) { $0 - $1 }
         let perThousand = used.mapValues { $0 / Double(max(1, delivered)) * 1e6 }
-        let shares = perThousand.sorted { $0.value > $1.value }.map { "\($0.key) \(figure($0.value))" }.joined(separator: ", ")
+        let shares = perThousand.sorted { $0.value > $1.value }.map { "\($0.key) \(figure($0.value))" }
+            .joined(separator: ", ")
         var delays: [Double] = []
         for socket in sockets { delays += try await socket.read { $0.delays } }
         delays.sort()

@@ -38,7 +38,9 @@ enum WebhookBench {
     }
 
     /// Records a backlog of events for the hook, and waits until it is delivered.
-    private static func drain(_ round: Int, _ hook: String, _ system: BenchSystem, _ receiver: HookReceiver) async throws -> String {
+    private static func drain(
+        _ round: Int, _ hook: String, _ system: BenchSystem, _ receiver: HookReceiver
+    ) async throws -> String {
         let (before, memory) = (system.processorTimes(), system.residentMemory["webhooks"] ?? 0)
         let goal = receiver.count + events
         let begun = ContinuousClock.now
@@ -48,7 +50,9 @@ enum WebhookBench {
         let used = system.processorTimes().merging(before) { $0 - $1 }
         let cost = (used["webhooks"] ?? 0) / Double(events) * 1e6
         return String(
-            format: "webhooks, owed, round %d: %d deliveries in %.2f s, %.0f/s, %.0f µs of CPU each in webhooks, memory %.1f -> %.1f MB", round,
+            format:
+                "webhooks, owed, round %d: %d deliveries in %.2f s, %.0f/s, %.0f µs of CPU each in webhooks, memory %.1f -> %.1f MB",
+            round,
             events, took,
             Double(events) / took, cost, Double(memory) / 1e6, Double(system.residentMemory["webhooks"] ?? 0) / 1e6)
     }
@@ -66,7 +70,8 @@ enum WebhookBench {
                 group.addTask {
                     for _ in 0..<each {
                         try await system.post(
-                            "/conversations/\(room)/messages", as: user, "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
+                            "/conversations/\(room)/messages", as: user,
+                            "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
                     }
                 }
             }
@@ -76,7 +81,8 @@ enum WebhookBench {
         try await wait(for: goal, receiver)
         let told = (ContinuousClock.now - begun) / .seconds(1)
         return String(
-            format: "webhooks, live: %d messages sent in %.2f s (%.0f/s), the last one told %.0f ms later", users * each, sent,
+            format: "webhooks, live: %d messages sent in %.2f s (%.0f/s), the last one told %.0f ms later",
+            users * each, sent,
             Double(users * each) / sent,
             (told - sent) * 1000)
     }

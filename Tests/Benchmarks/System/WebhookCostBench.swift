@@ -54,7 +54,8 @@ enum WebhookCostBench {
             // The webhooks are registered last, so that they receive no events of the preparation.
             for app in apps {
                 for _ in 0..<app.webhooks {
-                    _ = try await app.system.register(app.receiver.url, events: ["Conversation.updated", "Message.created"])
+                    _ = try await app.system.register(
+                        app.receiver.url, events: ["Conversation.updated", "Message.created"])
                 }
             }
             for app in apps { try await app.system.awaitActiveWebhooks() }
@@ -79,8 +80,11 @@ enum WebhookCostBench {
             let large = try await tenant.conversation(of: [user, users], as: user)
             let (branches, leaf) = (2, String(repeating: "x", count: 2000))
             for branch in 0..<branches {
-                let leaves = (0..<treeBytes / branches / leaf.utf8.count).map { "\"k\($0)\":\"\(leaf)\"" }.joined(separator: ",")
-                try await tenant.patch(large, as: user, "{\"operation\":\"set\",\"property\":\"metadata.b\(branch)\",\"value\":{\(leaves)}}")
+                let leaves = (0..<treeBytes / branches / leaf.utf8.count).map { "\"k\($0)\":\"\(leaf)\"" }
+                    .joined(separator: ",")
+                try await tenant.patch(
+                    large, as: user,
+                    "{\"operation\":\"set\",\"property\":\"metadata.b\(branch)\",\"value\":{\(leaves)}}")
             }
             app.large.append(large)
         }
@@ -119,11 +123,13 @@ enum WebhookCostBench {
                         let begun = ContinuousClock.now
                         switch kind {
                         case .small, .large:
-                            let change = "{\"operation\":\"set\",\"property\":\"metadata.hot\",\"value\":\"\(UUID().uuidString)\"}"
+                            let change =
+                                "{\"operation\":\"set\",\"property\":\"metadata.hot\",\"value\":\"\(UUID().uuidString)\"}"
                             try await app.system.patch((kind == .small ? app.small : app.large)[user], as: user, change)
                         case .message:
                             try await app.system.post(
-                                "/conversations/\(app.small[user])/messages", as: user, "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
+                                "/conversations/\(app.small[user])/messages", as: user,
+                                "{\"parts\":[{\"mime_type\":\"text/plain\",\"body\":\"x\"}]}")
                         }
                         seconds.append((ContinuousClock.now - begun) / .seconds(1))
                     }
@@ -143,12 +149,15 @@ enum WebhookCostBench {
         ]
         for kind in Kind.allCases {
             for count in webhooks {
-                guard let cost = recorded[kind]?[count], let none = recorded[kind]?[0], let whole = delivered[kind]?[count],
+                guard let cost = recorded[kind]?[count], let none = recorded[kind]?[0],
+                    let whole = delivered[kind]?[count],
                     let wholeOfNone = delivered[kind]?[0]
                 else { continue }
                 let figures = String(
-                    format: "%.1f | %.0f | %.0f | %.2f × | %.0f | %.2f ×", cost.median * 1000, cost.perWrite(), cost.perWrite("postgres"),
-                    cost.perWrite() / max(none.perWrite(), 1), whole.perWrite(), whole.perWrite() / max(wholeOfNone.perWrite(), 1))
+                    format: "%.1f | %.0f | %.0f | %.2f × | %.0f | %.2f ×", cost.median * 1000, cost.perWrite(),
+                    cost.perWrite("postgres"),
+                    cost.perWrite() / max(none.perWrite(), 1), whole.perWrite(),
+                    whole.perWrite() / max(wholeOfNone.perWrite(), 1))
                 lines.append("| \(kind.rawValue) | \(count) | \(figures) |")
             }
         }

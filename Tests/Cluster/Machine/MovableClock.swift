@@ -16,19 +16,23 @@ package final class MovableClock: Sendable {
     /// The path of the library, from Debian's package `libfaketime`.
     private static let library: String? = {
         let directories = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib"]
-        return directories.map { $0 + "/faketime/libfaketime.so.1" }.first(where: FileManager.default.fileExists(atPath:))
+        return directories.map { $0 + "/faketime/libfaketime.so.1" }
+            .first(where: FileManager.default.fileExists(atPath:))
     }()
 
     /// The reason why this machine has no movable clocks; nil if it has.
     package static let obstacle: String? = library == nil ? "needs libfaketime" : nil
 
     package init() throws {
-        guard let library = Self.library else { throw LocalServerError(.missingProgram, "libfaketime is not installed") }
+        guard let library = Self.library else {
+            throw LocalServerError(.missingProgram, "libfaketime is not installed")
+        }
         Self.removeStale
         // PostgreSQL runs as another user.
         file = try TestDirectory.make("clock") + "/offset"
         wrapper = [
-            try Programs.find("env"), "LD_PRELOAD=\(library)", "FAKETIME_TIMESTAMP_FILE=\(file)", "FAKETIME_CACHE_DURATION=1",
+            try Programs.find("env"), "LD_PRELOAD=\(library)", "FAKETIME_TIMESTAMP_FILE=\(file)",
+            "FAKETIME_CACHE_DURATION=1",
             "FAKETIME_DONT_FAKE_MONOTONIC=1",
         ]
         try jump(to: 0)
@@ -39,7 +43,9 @@ package final class MovableClock: Sendable {
     private static let removeStale: Void = {
         let directory = "/dev/shm"
         for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
-            guard let match = name.wholeMatch(of: /(?:faketime_shm|sem\.faketime_sem)_([0-9]+)/), let pid = Int32(match.1) else { continue }
+            guard let match = name.wholeMatch(of: /(?:faketime_shm|sem\.faketime_sem)_([0-9]+)/),
+                let pid = Int32(match.1)
+            else { continue }
             if kill(pid, 0) != 0, errno == ESRCH { unlink("\(directory)/\(name)") }
         }
     }()

@@ -16,7 +16,9 @@ package final class SmallDisk: Sendable {
     /// The reason why this machine or user cannot mount a disk; nil if they can.
     package static let obstacle: String? = {
         guard geteuid() == 0 else { return "needs root" }
-        for program in ["mount", "umount", "tail"] where (try? Programs.find(program)) == nil { return "needs the program \(program)" }
+        for program in ["mount", "umount", "tail"] where (try? Programs.find(program)) == nil {
+            return "needs the program \(program)"
+        }
         return nil
     }()
 
@@ -24,7 +26,8 @@ package final class SmallDisk: Sendable {
         let disk = SmallDisk(path: try TestDirectory.make("disk"))
         let exit = try await ChildProcess.run(
             Launch(
-                try Programs.find("mount"), arguments: ["-t", "tmpfs", "-o", "size=\(megabytes)m,mode=755", "tmpfs", disk.path],
+                try Programs.find("mount"),
+                arguments: ["-t", "tmpfs", "-o", "size=\(megabytes)m,mode=755", "tmpfs", disk.path],
                 output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "mount: \(exit.output)") }
         // This helper unmounts the disk when this process has ended for any reason.
@@ -43,7 +46,9 @@ package final class SmallDisk: Sendable {
     /// Fills the disk completely.
     package func fill() throws {
         let file = open(ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw LocalServerError(.unusableDirectory, "\(ballast): \(String(cString: strerror(errno)))") }
+        guard file >= 0 else {
+            throw LocalServerError(.unusableDirectory, "\(ballast): \(String(cString: strerror(errno)))")
+        }
         defer { close(file) }
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
         _ = lseek(file, 0, SEEK_END)

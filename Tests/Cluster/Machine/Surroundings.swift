@@ -34,13 +34,15 @@ package struct Surroundings: Sendable {
         var settings = ["max_wal_size": "128MB"].merging(further) { $1 }
         if network != nil {
             let rules = try TestDirectory.make("rules") + "/pg_hba.conf"
-            try "host all all 127.0.0.1/32 trust\nhost all all 198.18.0.0/15 trust\n".write(toFile: rules, atomically: true, encoding: .utf8)
+            try "host all all 127.0.0.1/32 trust\nhost all all 198.18.0.0/15 trust\n"
+                .write(toFile: rules, atomically: true, encoding: .utf8)
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: rules)
             settings["listen_addresses"] = "127.0.0.1,\(home)"
             settings["hba_file"] = rules
         }
         return try await TestServers.privatePostgres(
-            settings: settings, wrapper: databaseClock?.wrapper ?? [], directory: disk.map { $0.path + "/postgres" }, data: data)
+            settings: settings, wrapper: databaseClock?.wrapper ?? [], directory: disk.map { $0.path + "/postgres" },
+            data: data)
     }
 
     func end() async {

@@ -20,7 +20,9 @@ package actor Crowd {
             members.append(
                 Task { [host, port] in
                     // Retry while there is no server or no route to it.
-                    while !Task.isCancelled { if await !Self.holdConnection(host, port) { try? await Task.sleep(for: .milliseconds(100)) } }
+                    while !Task.isCancelled {
+                        if await !Self.holdConnection(host, port) { try? await Task.sleep(for: .milliseconds(100)) }
+                    }
                 })
         }
     }
@@ -28,7 +30,10 @@ package actor Crowd {
     /// Opens a connection and waits until the peer closes it or the task is cancelled.
     /// - Returns: False if the connection could not be opened.
     private static func holdConnection(_ host: String, _ port: Int) async -> Bool {
-        guard let channel = try? await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(host: host, port: port).get() else {
+        guard
+            let channel = try? await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .connect(host: host, port: port).get()
+        else {
             return false
         }
         await withTaskCancellationHandler {

@@ -21,7 +21,9 @@ package final class CuttingProxy: Sendable {
         var fromClient: Int?
         var fromServer: Int?
 
-        package init(fromClient: Int? = nil, fromServer: Int? = nil) { (self.fromClient, self.fromServer) = (fromClient, fromServer) }
+        package init(fromClient: Int? = nil, fromServer: Int? = nil) {
+            (self.fromClient, self.fromServer) = (fromClient, fromServer)
+        }
     }
 
     private let state = Mutex(State())
@@ -33,7 +35,9 @@ package final class CuttingProxy: Sendable {
     private init(listener: any Channel, targets: [Int]) { (self.listener, self.targets) = (listener, targets) }
 
     /// Starts a proxy that forwards to the given loopback ports in rotation. A port without a listener is skipped.
-    package static func start(to targets: [Int], on group: MultiThreadedEventLoopGroup = .singleton) async throws -> CuttingProxy {
+    package static func start(
+        to targets: [Int], on group: MultiThreadedEventLoopGroup = .singleton
+    ) async throws -> CuttingProxy {
         let box = Mutex<CuttingProxy?>(nil)
         let listener = try await ServerBootstrap(group: group).serverChannelOption(.backlog, value: 64)
             .childChannelOption(.autoRead, value: false)
@@ -49,10 +53,15 @@ package final class CuttingProxy: Sendable {
                                     server.close(promise: nil)
                                     throw ChannelError.alreadyClosed
                                 }
-                                try client.pipeline.syncOperations.addHandler(Glue(to: server, isFromServer: false, proxy: proxy))
-                                try server.pipeline.syncOperations.addHandler(Glue(to: client, isFromServer: true, proxy: proxy))
+                                try client.pipeline.syncOperations.addHandler(
+                                    Glue(to: server, isFromServer: false, proxy: proxy))
+                                try server.pipeline.syncOperations.addHandler(
+                                    Glue(to: client, isFromServer: true, proxy: proxy))
                             }
-                            .flatMap { server.setOption(.autoRead, value: true).and(client.setOption(.autoRead, value: true)).map { _ in } }
+                            .flatMap {
+                                server.setOption(.autoRead, value: true).and(client.setOption(.autoRead, value: true))
+                                    .map { _ in }
+                            }
                     }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -63,7 +72,8 @@ package final class CuttingProxy: Sendable {
 
     private static func connect(to targets: ArraySlice<Int>, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         guard let target = targets.first else { return loop.makeFailedFuture(ChannelError.connectTimeout(.zero)) }
-        return ClientBootstrap(group: loop).channelOption(.autoRead, value: false).connect(host: "127.0.0.1", port: target)
+        return ClientBootstrap(group: loop).channelOption(.autoRead, value: false)
+            .connect(host: "127.0.0.1", port: target)
             .flatMapError { _ in connect(to: targets.dropFirst(), on: loop) }
     }
 
@@ -82,7 +92,9 @@ package final class CuttingProxy: Sendable {
     /// Cuts each connection once it has carried the given number of bytes, including those before this call.
     package func limit(_ limits: Limits) { state.withLock { $0.limits = limits } }
 
-    fileprivate func limit(isFromServer: Bool) -> Int? { state.withLock { isFromServer ? $0.limits.fromServer : $0.limits.fromClient } }
+    fileprivate func limit(isFromServer: Bool) -> Int? {
+        state.withLock { isFromServer ? $0.limits.fromServer : $0.limits.fromClient }
+    }
 
     /// Cuts every connection and closes new ones at once, until ``comeBack()``.
     package func goDown() {
@@ -148,7 +160,9 @@ private final class Glue: ChannelInboundHandler {
         var bytes = unwrapInboundIn(data)
         let room = (proxy.limit(isFromServer: isFromServer) ?? .max) - count
         count += bytes.readableBytes
-        guard bytes.readableBytes > room else { return arrive(context) { [bytes] in other.writeAndFlush(bytes, promise: nil) } }
+        guard bytes.readableBytes > room else {
+            return arrive(context) { [bytes] in other.writeAndFlush(bytes, promise: nil) }
+        }
         let first = bytes.readSlice(length: max(room, 0)) ?? ByteBuffer()
         arrive(context) { other.writeAndFlush(first, promise: nil) }
         arrive(context) { other.close(promise: nil) }

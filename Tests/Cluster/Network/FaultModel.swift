@@ -62,7 +62,9 @@ struct FaultModel {
             // A new connection may reuse the ports.
             if packet.isSYN { doomed.remove(flow.connection) }
             if doomed.contains(flow.connection) {
-                return packet.expected.map { .reset(Reset(target: flow.source, packet: Packet.reset(of: flow, expected: $0))) } ?? .lost
+                return packet.expected.map {
+                    .reset(Reset(target: flow.source, packet: Packet.reset(of: flow, expected: $0)))
+                } ?? .lost
             }
             if packet.isReset {
                 (expected[flow], expected[flow.reversed]) = (nil, nil)

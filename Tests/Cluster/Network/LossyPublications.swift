@@ -35,7 +35,9 @@ package final class LossyPublications: Sendable {
                     .flatMapThrowing { server in
                         try client.pipeline.syncOperations.addHandler(Glue(to: server, count))
                         try server.pipeline.syncOperations.addHandler(Glue(to: client, nil))
-                        for channel in [client, server] { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
+                        for channel in [client, server] {
+                            channel.setOption(.autoRead, value: true).whenComplete { _ in }
+                        }
                     }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -98,7 +100,9 @@ private final class Glue: ChannelInboundHandler {
     private static func find(in text: [UInt8], from start: Int) -> Int? {
         var index = start
         while index + command.count <= text.count {
-            if text[index] == command[0], text[index..<index + command.count].elementsEqual(command) { return index + command.count }
+            if text[index] == command[0], text[index..<index + command.count].elementsEqual(command) {
+                return index + command.count
+            }
             index += 1
         }
         return nil

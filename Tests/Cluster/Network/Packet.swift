@@ -30,7 +30,9 @@ struct Packet {
     }
 
     var flow: Flow? {
-        transport.map { Flow(source: source, sourcePort: Self.half(bytes, $0), target: target, targetPort: Self.half(bytes, $0 + 2)) }
+        transport.map {
+            Flow(source: source, sourcePort: Self.half(bytes, $0), target: target, targetPort: Self.half(bytes, $0 + 2))
+        }
     }
 
     private func has(_ flag: UInt8) -> Bool { transport.map { bytes[$0 + 13] & flag != 0 } ?? false }
@@ -61,7 +63,9 @@ struct Packet {
     }
 
     private static func half(_ bytes: [UInt8], _ at: Int) -> UInt16 { UInt16(bytes[at]) << 8 | UInt16(bytes[at + 1]) }
-    private static func word(_ bytes: [UInt8], _ at: Int) -> UInt32 { UInt32(half(bytes, at)) << 16 | UInt32(half(bytes, at + 2)) }
+    private static func word(_ bytes: [UInt8], _ at: Int) -> UInt32 {
+        UInt32(half(bytes, at)) << 16 | UInt32(half(bytes, at + 2))
+    }
     private static func put(_ value: UInt16, into bytes: inout [UInt8], at index: Int) {
         (bytes[index], bytes[index + 1]) = (UInt8(value >> 8), UInt8(value & 0xff))
     }

@@ -50,6 +50,7 @@ package final class SilentReader: Sendable {
             + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n"
         let length = UInt16(clamping: packet.utf8.count)
         // A mask of zeros leaves the packet unchanged.
-        return Array(head.utf8) + [0x81, 0x80 | 126, UInt8(length >> 8), UInt8(length & 0xff), 0, 0, 0, 0] + Array(packet.utf8)
+        return Array(head.utf8) + [0x81, 0x80 | 126, UInt8(length >> 8), UInt8(length & 0xff), 0, 0, 0, 0]
+            + Array(packet.utf8)
     }
 }

@@ -24,7 +24,10 @@ struct TunDevice: Sendable {
         let flags = UInt16(0x0001 | 0x1000)
         withUnsafeBytes(of: flags) { request.replaceSubrange(16..<18, with: $0) }
         let tunSetInterface = UInt(0x4004_54ca)
-        guard request.withUnsafeMutableBytes({ bytes in bytes.baseAddress.map { ioctl(descriptor, tunSetInterface, $0) } }) == 0 else {
+        guard
+            request.withUnsafeMutableBytes({ bytes in bytes.baseAddress.map { ioctl(descriptor, tunSetInterface, $0) } }
+            ) == 0
+        else {
             let reason = String(cString: strerror(errno))
             Glibc.close(descriptor)
             throw NetworkError("the interface \(name) cannot be made: \(reason)")

@@ -44,7 +44,9 @@ package final class VirtualNetwork: Sendable {
     package static let obstacle: String? = {
         guard geteuid() == 0 else { return "needs root" }
         guard access("/dev/net/tun", R_OK | W_OK) == 0 else { return "needs /dev/net/tun" }
-        for program in ["ip", "nsenter", "unshare"] where (try? Programs.find(program)) == nil { return "needs the program \(program)" }
+        for program in ["ip", "nsenter", "unshare"] where (try? Programs.find(program)) == nil {
+            return "needs the program \(program)"
+        }
         return nil
     }()
 
@@ -85,7 +87,9 @@ package final class VirtualNetwork: Sendable {
         let device = try TunDevice("strata\(base >> 8 & 0xffff).\(number)")
         devices.withLock { $0[address.bits] = device }
         let holder = try await ChildProcess.start(
-            Launch(try Programs.find("unshare"), arguments: ["--net", try Programs.find("sleep"), "infinity"], deathSignal: .kill))
+            Launch(
+                try Programs.find("unshare"), arguments: ["--net", try Programs.find("sleep"), "infinity"],
+                deathSignal: .kill))
         holders.withLock { $0.append(holder) }
         try await awaitNamespace(of: holder.pid)
         let prefix = [try Programs.find("nsenter"), "--net=/proc/\(holder.pid)/ns/net"]
@@ -109,13 +113,18 @@ package final class VirtualNetwork: Sendable {
     ///   - other: The other host; nil: every address.
     ///   - port: Limits the fault to connections from or to this port.
     package func set(_ fault: Fault?, at one: Address, and other: Address? = nil, port: Int? = nil) {
-        faultModel.withLock { $0.set(fault, at: FaultModel.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) })) }
+        faultModel.withLock {
+            $0.set(
+                fault, at: FaultModel.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) }))
+        }
     }
 
     /// Resets all connections of a host, and notifies both ends.
     package func resetConnections(of address: Address) {
         let devices = devices.withLock { $0 }
-        for reset in faultModel.withLock({ $0.resetConnections(of: address) }) { devices[reset.target]?.write(reset.packet) }
+        for reset in faultModel.withLock({ $0.resetConnections(of: address) }) {
+            devices[reset.target]?.write(reset.packet)
+        }
     }
 
     // MARK: Packets
@@ -140,7 +149,8 @@ package final class VirtualNetwork: Sendable {
                     switch faultModel.withLock({ $0.fate(of: packet) }) {
                     case .lost: break
                     case .reset(let answer): device.write(answer.packet)
-                    case .arrives(let delay) where delay == 0 && travelling.isEmpty: devices[packet.target]?.write(bytes)
+                    case .arrives(let delay) where delay == 0 && travelling.isEmpty:
+                        devices[packet.target]?.write(bytes)
                     case .arrives(let delay):
                         let pair = UInt64(packet.source) << 32 | UInt64(packet.target)
                         let arrival = max(.now + .milliseconds(delay), lastArrival[pair] ?? .now)
@@ -171,7 +181,8 @@ package final class VirtualNetwork: Sendable {
 
     private func ip(_ words: [String], in prefix: [String] = []) async throws {
         let all = prefix + [try Programs.find("ip")] + words
-        let exit = try await ChildProcess.run(Launch(all[0], arguments: Array(all.dropFirst()), output: .capture(limit: 4096)))
+        let exit = try await ChildProcess.run(
+            Launch(all[0], arguments: Array(all.dropFirst()), output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw NetworkError("ip \(words.joined(separator: " ")): \(exit.output)") }
     }
 

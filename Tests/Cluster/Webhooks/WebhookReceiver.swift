@@ -52,17 +52,22 @@ package final class WebhookReceiver: Sendable {
 
     /// Starts a receiver on the loopback interface.
     /// - Parameter setUp: Adds handlers before HTTP, such as TLS.
-    package static func start(setUp: @escaping @Sendable (any Channel) throws -> Void = { _ in }) async throws -> WebhookReceiver {
+    package static func start(
+        setUp: @escaping @Sendable (any Channel) throws -> Void = { _ in }
+    ) async throws -> WebhookReceiver {
         try await start(host: "127.0.0.1", port: 0, setUp: setUp, answer: nil)
     }
 
     /// Starts a receiver on an address. It stores no events.
-    package static func start(host: String, port: Int, answer: @escaping @Sendable (Event) -> Behaviour) async throws -> WebhookReceiver {
+    package static func start(
+        host: String, port: Int, answer: @escaping @Sendable (Event) -> Behaviour
+    ) async throws -> WebhookReceiver {
         try await start(host: host, port: port, setUp: { _ in }, answer: answer)
     }
 
     private static func start(
-        host: String, port: Int, setUp: @escaping @Sendable (any Channel) throws -> Void, answer: (@Sendable (Event) -> Behaviour)?
+        host: String, port: Int, setUp: @escaping @Sendable (any Channel) throws -> Void,
+        answer: (@Sendable (Event) -> Behaviour)?
     ) async throws -> WebhookReceiver {
         let box = Box()
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -91,7 +96,9 @@ package final class WebhookReceiver: Sendable {
 
     package var port: Int { channel.localAddress?.port ?? 0 }
 
-    package func url(_ path: String, scheme: String = "http", host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }
+    package func url(_ path: String, scheme: String = "http", host: String = "127.0.0.1") -> String {
+        "\(scheme)://\(host):\(port)\(path)"
+    }
 
     package func set(_ behaviour: Behaviour, for path: String) { state.withLock { $0.behaviours[path] = behaviour } }
 
@@ -99,13 +106,16 @@ package final class WebhookReceiver: Sendable {
     package func events(at path: String) -> [Event] { state.withLock { $0.events.filter { $0.path == path } } }
 
     /// Returns the number of challenges that a path received.
-    package func challenges(at path: String) -> Int { state.withLock { state in state.challenges.count { $0 == path } } }
+    package func challenges(at path: String) -> Int {
+        state.withLock { state in state.challenges.count { $0 == path } }
+    }
 
     /// Waits until the events of a path are sufficient.
     /// - Parameter isRepeated: True if repetitions of an event count.
     /// - Throws: An error with the received events if they are not sufficient within `limit`.
     package func events(
-        at path: String, repeated isRepeated: Bool = true, within limit: Duration = Waiting.limit, until isEnough: ([Event]) -> Bool
+        at path: String, repeated isRepeated: Bool = true, within limit: Duration = Waiting.limit,
+        until isEnough: ([Event]) -> Bool
     ) async throws -> [Event] {
         let deadline = ContinuousClock.now + limit
         while true {
@@ -113,7 +123,9 @@ package final class WebhookReceiver: Sendable {
             let events = events(at: path).filter { isRepeated || $0.id.map { ids.insert($0).inserted } ?? true }
             if isEnough(events) { return events }
             guard .now < deadline else {
-                throw UnexpectedAnswer("\(path) did not get what it waits for, but \(events.map { ($0.type ?? "-", $0.id ?? "-") })", #fileID, #line)
+                throw UnexpectedAnswer(
+                    "\(path) did not get what it waits for, but \(events.map { ($0.type ?? "-", $0.id ?? "-") })",
+                    #fileID, #line)
             }
             try await Task.sleep(for: .milliseconds(10))
         }
@@ -156,7 +168,9 @@ private final class Handler: ChannelInboundHandler {
             let sides = head.uri.split(separator: "?", maxSplits: 1)
             let path = String(sides[0])
             if head.method == .GET {
-                let challenge = sides.count > 1 ? sides[1].split(separator: "&").last { $0.hasPrefix("verification_challenge=") } : nil
+                let challenge =
+                    sides.count > 1
+                    ? sides[1].split(separator: "&").last { $0.hasPrefix("verification_challenge=") } : nil
                 let text = String(challenge?.dropFirst("verification_challenge=".count) ?? "")
                 act(receiver.challenged(at: path), context, challenge: text)
             } else {
@@ -193,7 +207,10 @@ private final class Handler: ChannelInboundHandler {
             if let challenge { return answer(context, 200, body: challenge) }
             let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["transfer-encoding": "chunked"])
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            for _ in 0..<64 { context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(repeating: 0x20, count: 4096)))), promise: nil) }
+            for _ in 0..<64 {
+                context.write(
+                    wrapOutboundOut(.body(.byteBuffer(ByteBuffer(repeating: 0x20, count: 4096)))), promise: nil)
+            }
             context.flush()
         case .unfinishedBody:
             if let challenge { return answer(context, 200, body: challenge) }

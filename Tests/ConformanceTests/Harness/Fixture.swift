@@ -55,7 +55,9 @@ final class Fixture: Sendable {
     /// - Parameters:
     ///   - name: The user's name. Repeating it opens another session of the same user.
     ///   - gateway: The index of the user's gateway.
-    func user(_ name: String, gateway: Int = 0, version: ProtocolVersion? = nil, app: TestedApp? = nil) async throws -> User {
+    func user(
+        _ name: String, gateway: Int = 0, version: ProtocolVersion? = nil, app: TestedApp? = nil
+    ) async throws -> User {
         try await user(id: "\(name).\(mark)", name: name.capitalized, gateway: gateway, version: version, app: app)
     }
 

@@ -33,7 +33,9 @@ actor FurtherGateways {
     }
 
     private func start(_ kind: Kind) async throws -> [ProtocolVersion: ProtocolClient] {
-        guard let data = FileManager.default.contents(atPath: strata.home + "/state.json") else { throw HarnessError("no state.json") }
+        guard let data = FileManager.default.contents(atPath: strata.home + "/state.json") else {
+            throw HarnessError("no state.json")
+        }
         let gateway = try JSONValue(parsing: data)["processes"].array?.first { $0["name"].string == "gateway-1" }
         guard let pid = gateway?["pid"].int else { throw HarnessError("state.json names no gateway-1") }
         var environment = try Self.environment(of: pid)
@@ -55,20 +57,28 @@ actor FurtherGateways {
         children.append(child)
         let url = "https://127.0.0.1:\(ports[2])"
         let clients = try Dictionary(
-            uniqueKeysWithValues: ProtocolVersion.allCases.map { ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust)) })
+            uniqueKeysWithValues: ProtocolVersion.allCases.map {
+                ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust))
+            })
         // Poll, because the gateway sends no signal when it is ready.
         while child.isRunning {
-            if let answer = try? await clients[.v3]?.call("HEAD", "/ping", deadline: .now + .seconds(5)), answer.isSuccess { return clients }
+            if let answer = try? await clients[.v3]?.call("HEAD", "/ping", deadline: .now + .seconds(5)),
+                answer.isSuccess
+            {
+                return clients
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
-        throw HarnessError("the gateway did not come up:\n\(LogTail.last(20, of: strata.home + "/gateway-\(kind).log"))")
+        throw HarnessError(
+            "the gateway did not come up:\n\(LogTail.last(20, of: strata.home + "/gateway-\(kind).log"))")
     }
 
     private static func environment(of pid: Int) throws -> [String: String] {
         let data = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(pid)/environ"))
         return data.split(separator: 0)
             .reduce(into: [:]) { environment, entry in
-                let pair = String(decoding: entry, as: UTF8.self).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                let pair = String(decoding: entry, as: UTF8.self)
+                    .split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 if pair.count == 2 { environment[String(pair[0])] = String(pair[1]) }
             }
     }
@@ -82,7 +92,8 @@ extension TestedSystem {
             let url = try JSONValue(parsing: data)["databaseURL"].string
         else { return false }
         let exit = try await ChildProcess.run(
-            Launch(try Programs.findPostgres("psql"), arguments: ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text, url]))
+            Launch(
+                try Programs.findPostgres("psql"), arguments: ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text, url]))
         guard exit.isSuccess else { throw HarnessError("psql: \(exit.output)") }
         return true
     }

@@ -10,7 +10,9 @@ extension ProtocolSocket {
 
     /// Sends a request that must succeed.
     @discardableResult
-    func does(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil, line: UInt = #line) async throws -> JSONValue {
+    func does(
+        _ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil, line: UInt = #line
+    ) async throws -> JSONValue {
         let answer = try await ask(method, objectID, data)
         guard answer.isSuccess else { throw HarnessError("\(method): \(answer.data) (line \(line))") }
         return answer.data
@@ -19,7 +21,8 @@ extension ProtocolSocket {
     /// Consumes the next change of this kind.
     @discardableResult
     func change(
-        _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
+        _ operation: String, _ type: String, _ id: String? = nil,
+        where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async throws -> ReceivedPacket {
         try await nextPacket("\(type) \(operation) \(id ?? "")", deadline: Fixture.deadline) {
             $0.isChange(operation, of: type, id: id) && matches($0.data)
@@ -34,12 +37,16 @@ extension ProtocolSocket {
 
     @discardableResult
     func typingSeen(_ action: String, in conversation: String) async throws -> ReceivedPacket {
-        try await nextPacket("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
+        try await nextPacket("typing \(action)", deadline: Fixture.deadline) {
+            $0.isTyping(action, conversation: conversation)
+        }
     }
 
     /// Waits until the received packets, consumed or not, meet a condition. Returns silently at the timeout; the caller
     /// must check.
-    func wait(for patience: Duration = Fixture.patience, until isEnough: @escaping @Sendable ([ReceivedPacket]) -> Bool) async {
+    func wait(
+        for patience: Duration = Fixture.patience, until isEnough: @escaping @Sendable ([ReceivedPacket]) -> Bool
+    ) async {
         let coming = packets()
         if isEnough(history) { return }
         await withTaskGroup(of: Void.self) { group in
@@ -63,7 +70,9 @@ extension ProtocolSocket {
             else { return true }
             return operations.contains { operation in
                 let property = operation["property"].string ?? ""
-                let known = history.last { $0.index < packet.index && $0.objectID == packet.objectID && $0.value(of: property) != nil != nil }
+                let known = history.last {
+                    $0.index < packet.index && $0.objectID == packet.objectID && $0.value(of: property) != nil != nil
+                }
                 return known?.value(of: property) != operation["value"]
             }
         }
@@ -78,7 +87,8 @@ extension JSONValue {
     func has(_ operation: String, _ property: String, value: JSONValue? = nil, id: String? = nil) -> Bool {
         (array ?? [])
             .contains {
-                $0["operation"].string == operation && $0["property"].string == property && (value == nil || $0["value"] == value)
+                $0["operation"].string == operation && $0["property"].string == property
+                    && (value == nil || $0["value"] == value)
                     && (id == nil || $0["id"].string == id)
             }
     }
@@ -93,10 +103,15 @@ extension ReceivedPacket {
     var summary: String {
         switch type {
         case "change":
-            let letter = ["Conversation": "C", "Message": "M", "MessagePart": "P", "Identity": "I", "Announcement": "A"][objectType ?? ""] ?? "?"
-            let operations = (data.array ?? []).map { "\($0["operation"].string ?? "?") \(Self.short($0["property"].string ?? "?"))" }
+            let letter =
+                ["Conversation": "C", "Message": "M", "MessagePart": "P", "Identity": "I", "Announcement": "A"][
+                    objectType ?? ""] ?? "?"
+            let operations = (data.array ?? [])
+                .map { "\($0["operation"].string ?? "?") \(Self.short($0["property"].string ?? "?"))" }
             let mode = data["mode"].string
-            let detail = operation == "update" ? operations.sorted().joined(separator: ", ") : operation == "delete" ? mode ?? "null" : ""
+            let detail =
+                operation == "update"
+                ? operations.sorted().joined(separator: ", ") : operation == "delete" ? mode ?? "null" : ""
             return "\(letter) \(operation ?? "?")" + (detail.isEmpty ? "" : " " + detail)
         case "operation": return "operation \(body["method"].string ?? "?")"
         case "signal": return "signal \(data["action"].string ?? "?")"
@@ -106,7 +121,9 @@ extension ReceivedPacket {
     }
 
     /// Returns the packet's value for a property of its object; nil if it has none.
-    func value(of property: String) -> JSONValue? { operation == "create" ? data[property] : data.operation(property)?["value"] }
+    func value(of property: String) -> JSONValue? {
+        operation == "create" ? data[property] : data.operation(property)?["value"]
+    }
 
     /// Splits a path at its unescaped dots.
     static func segments(_ path: String) -> [String] {

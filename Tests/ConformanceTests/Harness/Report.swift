@@ -18,7 +18,8 @@ struct Report {
     }
 
     private static var path: URL {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "docs/conformance.md")
     }
 
@@ -36,7 +37,8 @@ struct Report {
         let committed = (try? String(contentsOf: Self.path, encoding: .utf8)) ?? ""
         guard committed != text else { return }
         let (old, new) = (Set(committed.split(separator: "\n")), Set(text.split(separator: "\n")))
-        throw Differs(lines: new.subtracting(old).map { "+ \($0)" }.sorted() + old.subtracting(new).map { "- \($0)" }.sorted())
+        throw Differs(
+            lines: new.subtracting(old).map { "+ \($0)" }.sorted() + old.subtracting(new).map { "- \($0)" }.sorted())
     }
 
     struct Differs: Error, CustomStringConvertible {
@@ -51,7 +53,8 @@ struct Report {
         var lines = [
             "# Conformance", "",
             "What the Client API promises, rule by rule, and whether this server keeps it: written by `Tests/ConformanceTests`, a black box that",
-            "speaks HTTPS and WSS to a running system (`strata dev`, two gateways), and compared by every run of them. To write it anew:", "",
+            "speaks HTTPS and WSS to a running system (`strata dev`, two gateways), and compared by every run of them. To write it anew:",
+            "",
             "    STRATA_CONFORMANCE_WRITE=1 make test ARGS=\"--filter ConformanceTests\"", "",
             "Section numbers are those of the protocol's description. *core*: stock clients need it; *doc*: described, and not called by them.",
             "A dash: the rule is not about that version.", "",
@@ -60,7 +63,10 @@ struct Report {
         for chapter in RuleTable.Chapter.allCases {
             let rules = RuleTable.rules(chapter)
             guard !rules.isEmpty else { continue }
-            lines += ["", "## \(chapter.rawValue) \(chapter.title)", "", "| Section | Rule | Class | 2.0 | 3.0 |", "|---|---|---|---|---|"]
+            lines += [
+                "", "## \(chapter.rawValue) \(chapter.title)", "", "| Section | Rule | Class | 2.0 | 3.0 |",
+                "|---|---|---|---|---|",
+            ]
             lines += rules.map { rule in
                 "| \(rule.section) | \(Self.escaped(rule.text)) | \(rule.kind.rawValue) | \(mark(rule, .v2)) | \(mark(rule, .v3)) |"
             }
@@ -89,7 +95,8 @@ struct Report {
     }
 
     private static func escaped(_ text: String) -> String {
-        text.replacingOccurrences(of: "|", with: "\\|").replacingOccurrences(of: "<", with: "&lt;").replacingOccurrences(of: "*", with: "\\*")
+        text.replacingOccurrences(of: "|", with: "\\|").replacingOccurrences(of: "<", with: "&lt;")
+            .replacingOccurrences(of: "*", with: "\\*")
     }
 }
 
@@ -97,7 +104,9 @@ struct Report {
 struct SettlesReport: SuiteTrait, TestScoping {
     var isRecursive: Bool { false }
 
-    func provideScope(for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void) async throws {
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
         try await function()
         try Report(results: await RuleRunner.shared.results()).settle()
     }

@@ -25,7 +25,8 @@ struct Rule: Sendable {
     let check: @Sendable (Fixture) async throws -> Void
 
     init(
-        _ section: String, _ text: String, _ kind: Kind = .core, versions: [ProtocolVersion] = ProtocolVersion.allCases, slow: Bool = false,
+        _ section: String, _ text: String, _ kind: Kind = .core, versions: [ProtocolVersion] = ProtocolVersion.allCases,
+        slow: Bool = false,
         fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column,
         check: @escaping @Sendable (Fixture) async throws -> Void
     ) {

@@ -53,7 +53,8 @@ struct Scene: Sendable {
     ///     must know it.
     ///   - sender: The sender of the fence message; nil: Ana.
     func seen(
-        on sockets: [ProtocolSocket]? = nil, fence conversation: String? = nil, by sender: User? = nil, _ action: () async throws -> Void
+        on sockets: [ProtocolSocket]? = nil, fence conversation: String? = nil, by sender: User? = nil,
+        _ action: () async throws -> Void
     ) async throws -> [[ReceivedPacket]] {
         let sockets = sockets ?? all
         let starts = sockets.map(\.receivedCount)
@@ -66,7 +67,8 @@ struct Scene: Sendable {
             result.append(socket.news(in: start..<fence.index))
             // Wait for the fence's own update, so that it is not attributed to a later action.
             _ = try await socket.nextPacket("the fence's update", deadline: Fixture.deadline) {
-                $0.index > fence.index && $0.isChange("update", of: "Conversation") && $0.data.operation("last_message") != nil
+                $0.index > fence.index && $0.isChange("update", of: "Conversation")
+                    && $0.data.operation("last_message") != nil
             }
         }
         return result
@@ -102,7 +104,9 @@ struct Scene: Sendable {
         for _ in 0..<10 {
             try await acting.typing("started", in: conversation)
             let conversation = conversation
-            let isSeen: @Sendable ([ReceivedPacket]) -> Bool = { $0.contains { $0.isTyping("started", conversation: conversation) } }
+            let isSeen: @Sendable ([ReceivedPacket]) -> Bool = {
+                $0.contains { $0.isTyping("started", conversation: conversation) }
+            }
             for socket in [other, otherToo] { await socket.wait(for: .milliseconds(2500), until: isSeen) }
             if isSeen(other.history), isSeen(otherToo.history) { break }
         }

@@ -32,7 +32,8 @@ struct TestedSystem: Sendable {
     }
 
     private init(
-        urls: [String], publicURL: String, app: TestedApp, otherApp: TestedApp?, strata: OperatorCommand?, trust: ServerTrust
+        urls: [String], publicURL: String, app: TestedApp, otherApp: TestedApp?, strata: OperatorCommand?,
+        trust: ServerTrust
     ) throws {
         self.urls = urls
         self.publicURL = publicURL
@@ -60,16 +61,20 @@ struct TestedSystem: Sendable {
         let ports = try LoopbackPort.free(2)
         let child = try await ChildProcess.start(
             Launch(
-                strata.program, arguments: ["dev", "--gateways", "2", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
-                environment: strata.environment.merging(Cluster.patient) { $1 }, deathSignal: .terminate, output: .append(to: home + "/dev.log")))
+                strata.program,
+                arguments: ["dev", "--gateways", "2", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
+                environment: strata.environment.merging(Cluster.patient) { $1 }, deathSignal: .terminate,
+                output: .append(to: home + "/dev.log")))
         EndsWithProcess.add(child)
         let state = try await state(in: home, of: child)
         let urls = (state["httpsURLs"].array ?? []).compactMap(\.string)
-        guard urls.count == 2, let publicURL = state["publicURL"].string, let certificate = state["certificate"].string else {
+        guard urls.count == 2, let publicURL = state["publicURL"].string, let certificate = state["certificate"].string
+        else {
             throw HarnessError("state.json is not as expected: \(state)")
         }
         return try TestedSystem(
-            urls: urls, publicURL: publicURL, app: try await strata.createApp(), otherApp: try await strata.createApp(), strata: strata,
+            urls: urls, publicURL: publicURL, app: try await strata.createApp(), otherApp: try await strata.createApp(),
+            strata: strata,
             trust: .roots(pem: try String(contentsOfFile: certificate, encoding: .utf8)))
     }
 
@@ -77,19 +82,25 @@ struct TestedSystem: Sendable {
     private static func state(in home: String, of child: ChildProcess) async throws -> JSONValue {
         let deadline = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < deadline, child.isRunning {
-            if let data = FileManager.default.contents(atPath: home + "/state.json"), let state = try? JSONValue(parsing: data) { return state }
+            if let data = FileManager.default.contents(atPath: home + "/state.json"),
+                let state = try? JSONValue(parsing: data)
+            {
+                return state
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
         throw HarnessError("strata dev did not come up:\n\(LogTail.last(20, of: home + "/dev.log"))")
     }
 
     private static func running(at urls: String, _ environment: [String: String]) async throws -> TestedSystem {
-        guard let file = environment["STRATA_CONFORMANCE_APP"], let data = FileManager.default.contents(atPath: file) else {
+        guard let file = environment["STRATA_CONFORMANCE_APP"], let data = FileManager.default.contents(atPath: file)
+        else {
             throw HarnessError("STRATA_CONFORMANCE_APP must name a file with what `strata app create --json` printed")
         }
         let pem = try environment["STRATA_CONFORMANCE_CA"].map { try String(contentsOfFile: $0, encoding: .utf8) }
         let bases = urls.split(separator: ",").map(String.init)
-        let strata = try environment["STRATA_CONFORMANCE_HOME"].map { OperatorCommand(program: try Executables.find("strata"), home: $0) }
+        let strata = try environment["STRATA_CONFORMANCE_HOME"]
+            .map { OperatorCommand(program: try Executables.find("strata"), home: $0) }
         return try TestedSystem(
             urls: bases, publicURL: bases[0], app: try TestedApp(json: try JSONValue(parsing: data)),
             otherApp: try await strata?.createApp(), strata: strata, trust: pem.map { .roots(pem: $0) } ?? .system)
@@ -101,7 +112,8 @@ struct OperatorCommand: Sendable {
     let home: String
 
     var environment: [String: String] {
-        ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("STRATA_") }.merging(["STRATA_HOME": home]) { $1 }
+        ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("STRATA_") }
+            .merging(["STRATA_HOME": home]) { $1 }
     }
 
     /// Runs the command to its end.

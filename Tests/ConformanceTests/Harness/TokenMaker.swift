@@ -17,7 +17,10 @@ struct TestedApp: Sendable {
     init(json: JSONValue) throws {
         guard let id = json["app"].string, let provider = json["provider"].string, let key = json["key"].string,
             let serverToken = json["serverToken"].string, let file = json["privateKeyFile"].string
-        else { throw HarnessError("an app is described by app, provider, key, serverToken and privateKeyFile, not by \(json)") }
+        else {
+            throw HarnessError(
+                "an app is described by app, provider, key, serverToken and privateKeyFile, not by \(json)")
+        }
         self.id = id
         self.provider = provider
         self.key = key
@@ -30,7 +33,8 @@ struct TestedApp: Sendable {
     func claims(_ user: String, nonce: String, name: String?) -> JSONValue {
         let now = Int64(Date().timeIntervalSince1970)
         var claims: JSONValue = [
-            "iss": .string(provider), "prn": .string(user), "iat": .integer(now), "exp": .integer(now + 600), "nce": .string(nonce),
+            "iss": .string(provider), "prn": .string(user), "iat": .integer(now), "exp": .integer(now + 600),
+            "nce": .string(nonce),
         ]
         if let name { claims["display_name"] = .string(name) }
         return claims

@@ -6,12 +6,16 @@ import ProtocolClient
 /// Rules of section 1: conventions.
 enum S01 {
     static let rules: [Rule] =
-        hosts + versioning + headers + origins + answers + identifiers + times + lists + S01Lists.rules + duplicates + availability + errors
+        hosts + versioning + headers + origins + answers + identifiers + times + lists + S01Lists.rules + duplicates
+        + availability + errors
 
     // MARK: 1.1
 
     private static let hosts: [Rule] = [
-        Rule("1.1", "every URL in a conversation, its messages, their parts and its participants is absolute and begins with the public base URL") {
+        Rule(
+            "1.1",
+            "every URL in a conversation, its messages, their parts and its participants is absolute and begins with the public base URL"
+        ) {
             f in
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse(users[1])
@@ -19,7 +23,8 @@ enum S01 {
             let object = try await users[1].load(conversation)
             let message = object["last_message"]
             let urls = [
-                object["url"], object["messages_url"], message["url"], message["receipts_url"], message["conversation"]["url"],
+                object["url"], object["messages_url"], message["url"], message["receipts_url"],
+                message["conversation"]["url"],
                 message["sender"]["url"], object["participants"][0]["url"], object["participants"][1]["url"],
             ]
             for url in urls + [message["parts"][0]["url"]].filter({ !$0.isNull }) {
@@ -38,7 +43,8 @@ enum S01 {
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             for gateway in 0..<f.system.urls.count {
-                let answer = try await f.system.client(gateway, f.version).call("GET", Layer.path(conversation), token: ana.session)
+                let answer = try await f.system.client(gateway, f.version)
+                    .call("GET", Layer.path(conversation), token: ana.session)
                 f.equal(answer.json["url"].string, f.system.publicURL + Layer.path(conversation))
             }
         },
@@ -54,25 +60,35 @@ enum S01 {
             },
             Rule("1.2", "an Accept header without a version is 406") { f in
                 let ana = try await f.user("ana")
-                for value in ["*/*", "application/json", "application/vnd.layer+json", "application/vnd.layer+json; version=", "text/html"] {
-                    f.refused(try await ana.call("GET", "/conversations", headers: ["Accept": value]), "invalid_header", header: "Accept")
+                for value in [
+                    "*/*", "application/json", "application/vnd.layer+json", "application/vnd.layer+json; version=",
+                    "text/html",
+                ] {
+                    f.refused(
+                        try await ana.call("GET", "/conversations", headers: ["Accept": value]), "invalid_header",
+                        header: "Accept")
                 }
             },
             Rule("1.2", "an unknown version is 406") { f in
                 let ana = try await f.user("ana")
                 for version in ["4.0", "3.1", "0", "three"] {
                     let value = "application/vnd.layer+json; version=\(version)"
-                    f.refused(try await ana.call("GET", "/conversations", headers: ["Accept": value]), "invalid_header", header: "Accept")
+                    f.refused(
+                        try await ana.call("GET", "/conversations", headers: ["Accept": value]), "invalid_header",
+                        header: "Accept")
                 }
             },
             Rule("1.2", "version 1.0 is 406", .doc) { f in
                 let ana = try await f.user("ana")
                 let value = "application/vnd.layer+json; version=1.0"
-                f.refused(try await ana.call("GET", "/conversations", headers: ["Accept": value]), "invalid_header", header: "Accept")
+                f.refused(
+                    try await ana.call("GET", "/conversations", headers: ["Accept": value]), "invalid_header",
+                    header: "Accept")
             },
             Rule("1.2", "GET / and HEAD /ping need no version") { f in
                 for (method, path) in [("GET", "/"), ("HEAD", "/ping")] {
-                    let answer = try await f.client.call(method, path, headers: ["Accept": ""], deadline: Fixture.deadline)
+                    let answer = try await f.client.call(
+                        method, path, headers: ["Accept": ""], deadline: Fixture.deadline)
                     f.equal(answer.status, 200, "\(method) \(path)")
                 }
             },
@@ -110,28 +126,32 @@ enum S01 {
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             let type = "application/vnd.layer-patch+json; charset=utf-8"
-            let answer = try await ana.call("PATCH", Layer.path(conversation), [set("metadata.a", "1")], headers: ["Content-Type": type])
+            let answer = try await ana.call(
+                "PATCH", Layer.path(conversation), [set("metadata.a", "1")], headers: ["Content-Type": type])
             f.succeeded(answer, 204)
         },
         Rule("1.3", "the session token may stand in double or in single quotes") { f in
             let ana = try await f.user("ana")
             for quote in ["\"", "'"] {
                 let header = ["Authorization": "Layer session-token=\(quote)\(ana.session)\(quote)"]
-                f.succeeded(try await f.client.call("GET", "/conversations", headers: header, deadline: Fixture.deadline), 200)
+                f.succeeded(
+                    try await f.client.call("GET", "/conversations", headers: header, deadline: Fixture.deadline), 200)
             }
         },
         Rule("1.3", "POST with X-HTTP-Method-Override: PATCH is a PATCH") { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             let headers = ["X-HTTP-Method-Override": "PATCH", "Content-Type": "application/vnd.layer-patch+json"]
-            f.succeeded(try await ana.call("POST", Layer.path(conversation), [set("metadata.a", "1")], headers: headers), 204)
+            f.succeeded(
+                try await ana.call("POST", Layer.path(conversation), [set("metadata.a", "1")], headers: headers), 204)
             f.equal(try await ana.load(conversation)["metadata"], ["a": "1"])
         },
         Rule("1.3", "an overridden PATCH with another content type is 406") { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             let headers = ["X-HTTP-Method-Override": "PATCH", "Content-Type": "application/json"]
-            let answer = try await ana.call("POST", Layer.path(conversation), [set("metadata.a", "1")], headers: headers)
+            let answer = try await ana.call(
+                "POST", Layer.path(conversation), [set("metadata.a", "1")], headers: headers)
             f.refused(answer, "invalid_header", header: "Content-Type")
         },
         Rule("1.3", "a JSON content type without a body is no reason to refuse a GET, POST or DELETE") { f in
@@ -166,8 +186,11 @@ enum S01 {
 
     private static func hasOrigin(_ f: Fixture, _ answer: RESTResponse, line: UInt = #line) {
         f.equal(answer.header("Access-Control-Allow-Origin"), origin, "Access-Control-Allow-Origin", line: line)
-        f.equal(answer.header("Access-Control-Allow-Credentials"), "true", "Access-Control-Allow-Credentials", line: line)
-        f.check(answer.header("Vary")?.lowercased().contains("origin") == true, "Vary \(answer.header("Vary") ?? "none")", line: line)
+        f.equal(
+            answer.header("Access-Control-Allow-Credentials"), "true", "Access-Control-Allow-Credentials", line: line)
+        f.check(
+            answer.header("Vary")?.lowercased().contains("origin") == true, "Vary \(answer.header("Vary") ?? "none")",
+            line: line)
     }
 
     private static func words(_ header: String?) -> Set<String> {
@@ -176,7 +199,8 @@ enum S01 {
 
     private static func preflight(_ f: Fixture, _ path: String) async throws -> RESTResponse {
         let headers = [
-            "Accept": "", "Origin": origin, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "authorization,content-type",
+            "Accept": "", "Origin": origin, "Access-Control-Request-Method": "PATCH",
+            "Access-Control-Request-Headers": "authorization,content-type",
         ]
         return try await f.client.call("OPTIONS", path, headers: headers, deadline: Fixture.deadline)
     }
@@ -190,7 +214,9 @@ enum S01 {
         Rule("1.4", "answers expose Layer-Count and Link") { f in
             let ana = try await f.user("ana")
             let answer = try await ana.call("GET", "/conversations", headers: ["Origin": origin])
-            f.check(words(answer.header("Access-Control-Expose-Headers")).isSuperset(of: ["layer-count", "link"]), "\(answer.headers)")
+            f.check(
+                words(answer.header("Access-Control-Expose-Headers")).isSuperset(of: ["layer-count", "link"]),
+                "\(answer.headers)")
         },
         Rule("1.4", "errors have CORS headers too: 401, 404, 406, 422, 400 and an unknown path") { f in
             let ana = try await f.user("ana")
@@ -209,7 +235,10 @@ enum S01 {
             }
         },
         Rule("1.4", "preflights need neither version nor session, on every path") { f in
-            for path in ["/", "/nonces", "/conversations", "/conversations/\(Layer.uuid())", "/content", "/push_tokens/x", "/nowhere"] {
+            for path in [
+                "/", "/nonces", "/conversations", "/conversations/\(Layer.uuid())", "/content", "/push_tokens/x",
+                "/nowhere",
+            ] {
                 let answer = try await preflight(f, path)
                 f.check(answer.isSuccess, "\(path): \(answer.status)")
                 hasOrigin(f, answer)
@@ -218,7 +247,8 @@ enum S01 {
         Rule("1.4", "preflights allow every header stock clients send") { f in
             let allowed = words(try await preflight(f, "/conversations").header("Access-Control-Allow-Headers"))
             let needed: Set<String> = [
-                "authorization", "content-type", "accept", "client-id", "layer-xdk-version", "upload-content-type", "upload-content-length",
+                "authorization", "content-type", "accept", "client-id", "layer-xdk-version", "upload-content-type",
+                "upload-content-length",
                 "upload-origin", "x-http-method-override", "if-none-match",
             ]
             f.equal(needed.subtracting(allowed), [])

@@ -12,7 +12,8 @@ extension S01 {
             let ana = try await f.user("ana")
             for whole in [true, false] {
                 let id = Layer.newConversation()
-                let answer = try await ana.call("POST", "/conversations", User.conversation([], id: whole ? id : Layer.last(id)))
+                let answer = try await ana.call(
+                    "POST", "/conversations", User.conversation([], id: whole ? id : Layer.last(id)))
                 f.succeeded(answer, 201)
                 f.equal(answer.json["id"].string, id)
             }
@@ -37,14 +38,18 @@ extension S01 {
             f.refused(again, "id_in_use")
             f.equal(again.json["data"], try await users[0].load(id))
         },
-        Rule("1.9", "creating a conversation under the id of one the caller may not see is 409 id_in_use without an object") { f in
+        Rule(
+            "1.9",
+            "creating a conversation under the id of one the caller may not see is 409 id_in_use without an object"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([])
             let answer = try await users[1].call("POST", "/conversations", User.conversation([], id: id))
             f.refused(answer, "id_in_use")
             f.equal(answer.json["data"], [:])
         },
-        Rule("1.9", "sending a message under the id of one the sender may not see is 409 id_in_use without an object") { f in
+        Rule("1.9", "sending a message under the id of one the sender may not see is 409 id_in_use without an object") {
+            f in
             let users = try await f.users("ana", "ben")
             let message = try await users[0].sendID("secret", to: try await users[0].converse([]))
             let own = try await users[1].converse([])
@@ -52,7 +57,8 @@ extension S01 {
             f.refused(answer, "id_in_use")
             f.equal(answer.json["data"], [:])
         },
-        Rule("1.9", "over the socket a conversation's id in use is an unsuccessful response with the conversation") { f in
+        Rule("1.9", "over the socket a conversation's id in use is an unsuccessful response with the conversation") {
+            f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let id = Layer.newConversation()
@@ -76,8 +82,10 @@ extension S01 {
             let scene = try await Scene(f)
             let message = try await scene.sent("once")
             let seen = try await scene.seen {
-                _ = try await scene.ana.call("POST", Layer.path(scene.conversation) + "/messages", User.message("once", id: message))
-                _ = try await scene.ana.call("POST", "/conversations", User.conversation([scene.ben.id], id: scene.conversation))
+                _ = try await scene.ana.call(
+                    "POST", Layer.path(scene.conversation) + "/messages", User.message("once", id: message))
+                _ = try await scene.ana.call(
+                    "POST", "/conversations", User.conversation([scene.ben.id], id: scene.conversation))
             }
             for packets in seen { f.equal(packets.map(\.summary), []) }
         },
@@ -104,40 +112,61 @@ extension S01 {
             for number in 0..<50 { messages.append(try await users[0].sendID("\(number)", to: conversation)) }
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for message in messages {
-                    group.addTask { try await users[1].call("POST", Layer.path(message) + "/receipts", ["type": "delivery"]).status }
+                    group.addTask {
+                        try await users[1].call("POST", Layer.path(message) + "/receipts", ["type": "delivery"]).status
+                    }
                 }
                 for try await status in group { f.equal(status, 204) }
             }
         },
         Rule("1.10", "HEAD /ping is never refused, however often it comes") { f in
             try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<200 { group.addTask { try await f.client.call("HEAD", "/ping", deadline: Fixture.deadline).status } }
+                for _ in 0..<200 {
+                    group.addTask { try await f.client.call("HEAD", "/ping", deadline: Fixture.deadline).status }
+                }
                 for try await status in group { f.equal(status, 200) }
             }
         },
-        Rule("1.10", "a session that asks for more than the limit is 429 rate_limit_exceeded and told when to come back; others are not", .doc) { f in
-            guard let strict = try await f.system.furtherGateways?.client(.strict, f.version) else { return f.skip("no gateway with low limits") }
+        Rule(
+            "1.10",
+            "a session that asks for more than the limit is 429 rate_limit_exceeded and told when to come back; others are not",
+            .doc
+        ) { f in
+            guard let strict = try await f.system.furtherGateways?.client(.strict, f.version) else {
+                return f.skip("no gateway with low limits")
+            }
             let (ana, ben) = (try await f.user("ana"), try await f.user("ben"))
             var answers: [RESTResponse] = []
-            for _ in 0..<6 { answers.append(try await strict.call("GET", "/conversations", token: ana.session, deadline: Fixture.deadline)) }
+            for _ in 0..<6 {
+                answers.append(
+                    try await strict.call("GET", "/conversations", token: ana.session, deadline: Fixture.deadline))
+            }
             f.equal(answers.first?.status, 200)
             let refusal = try f.need(answers.first { $0.status == 429 }, "refusal")
             f.refused(refusal, "rate_limit_exceeded")
-            f.check((refusal.header("Retry-After").flatMap { Int($0) } ?? 0) > 0, "Retry-After \(refusal.header("Retry-After") ?? "none")")
-            f.succeeded(try await strict.call("GET", "/conversations", token: ben.session, deadline: Fixture.deadline), 200)
+            f.check(
+                (refusal.header("Retry-After").flatMap { Int($0) } ?? 0) > 0,
+                "Retry-After \(refusal.header("Retry-After") ?? "none")")
+            f.succeeded(
+                try await strict.call("GET", "/conversations", token: ben.session, deadline: Fixture.deadline), 200)
             for _ in 0..<20 { f.equal(try await strict.call("HEAD", "/ping", deadline: Fixture.deadline).status, 200) }
         },
         Rule("1.10", "while a service is down, what needs it is 503 service_unavailable, and the rest is done") { f in
-            guard let cutOff = try await f.system.furtherGateways?.client(.cutOff, f.version) else { return f.skip("no gateway to cut off") }
+            guard let cutOff = try await f.system.furtherGateways?.client(.cutOff, f.version) else {
+                return f.skip("no gateway to cut off")
+            }
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             let message = try await ana.sendID("hello", to: conversation)
-            f.refused(try await cutOff.call("GET", Layer.path(conversation), token: ana.session, deadline: Fixture.deadline), "service_unavailable")
+            f.refused(
+                try await cutOff.call("GET", Layer.path(conversation), token: ana.session, deadline: Fixture.deadline),
+                "service_unavailable")
             let patch: JSONValue = .array([set("metadata.title", "x")])
             let patched = try await cutOff.call(
                 "PATCH", Layer.path(conversation), body: patch, token: ana.session, deadline: Fixture.deadline)
             f.refused(patched, "service_unavailable")
-            f.succeeded(try await cutOff.call("GET", Layer.path(message), token: ana.session, deadline: Fixture.deadline), 200)
+            f.succeeded(
+                try await cutOff.call("GET", Layer.path(message), token: ana.session, deadline: Fixture.deadline), 200)
         },
     ]
 
@@ -159,7 +188,9 @@ extension S01 {
         },
         Rule("1.11", "an unknown method on a known path is 404 invalid_endpoint or 405 method_not_allowed") { f in
             let ana = try await f.user("ana")
-            for (method, path) in [("PUT", "/conversations"), ("DELETE", "/nonces"), ("PATCH", "/messages/\(Layer.uuid())")] {
+            for (method, path) in [
+                ("PUT", "/conversations"), ("DELETE", "/nonces"), ("PATCH", "/messages/\(Layer.uuid())"),
+            ] {
                 let answer = try await ana.call(method, path)
                 f.refused(answer, answer.status == 405 ? "method_not_allowed" : "invalid_endpoint")
             }
@@ -167,14 +198,20 @@ extension S01 {
         Rule("1.11", "malformed JSON is 400 invalid_request") { f in
             let ana = try await f.user("ana")
             for text in ["{", "", "{\"participants\":[}", "nonsense", "{\"a\":1}x"] {
-                f.refused(try await f.client.call("POST", "/conversations", data: Data(text.utf8), token: ana.session), "invalid_request")
+                f.refused(
+                    try await f.client.call("POST", "/conversations", data: Data(text.utf8), token: ana.session),
+                    "invalid_request")
             }
         },
         Rule("1.11", "JSON of the wrong structure is 400 invalid_request") { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
-            for body: JSONValue in ["text", [], 5, nil] { f.refused(try await ana.call("POST", "/conversations", body), "invalid_request") }
-            for body: JSONValue in ["text", [:], 5] { f.refused(try await ana.call("PATCH", Layer.path(conversation), body), "invalid_request") }
+            for body: JSONValue in ["text", [], 5, nil] {
+                f.refused(try await ana.call("POST", "/conversations", body), "invalid_request")
+            }
+            for body: JSONValue in ["text", [:], 5] {
+                f.refused(try await ana.call("PATCH", Layer.path(conversation), body), "invalid_request")
+            }
         },
         Rule("1.11", "a property inside an array is named with its index") { f in
             let ana = try await f.user("ana")
@@ -190,14 +227,16 @@ extension S01 {
             f.equal(answer.packet.body["success"], false)
         },
         Rule("1.11", "the page of errors explains every error", .doc) { f in
-            let answer = try await f.client.call("GET", "/docs/errors", headers: ["Accept": "text/html"], deadline: Fixture.deadline)
+            let answer = try await f.client.call(
+                "GET", "/docs/errors", headers: ["Accept": "text/html"], deadline: Fixture.deadline)
             f.equal(answer.status, 200)
             let text = String(decoding: answer.body, as: UTF8.self)
             for id in Fixture.errors.keys { f.check(text.contains("id=\"\(id)\""), "nothing about \(id)") }
         },
         Rule("1.11", "the descriptions are served as a readable page and as files", .doc) { f in
             for path in ["/docs/", "/docs/openapi.yaml", "/docs/asyncapi.yaml"] {
-                let answer = try await f.client.call("GET", path, headers: ["Accept": "*/*"], deadline: Fixture.deadline)
+                let answer = try await f.client.call(
+                    "GET", path, headers: ["Accept": "*/*"], deadline: Fixture.deadline)
                 f.equal(answer.status, 200, path)
                 f.check(answer.body.count > 500, "\(path) has \(answer.body.count) bytes")
             }

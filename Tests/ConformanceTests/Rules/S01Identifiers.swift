@@ -12,7 +12,10 @@ extension S01 {
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             let message = try await ana.sendID("x", to: conversation)
-            for path in ["/", "/conversations", Layer.path(conversation), Layer.path(message), "/identities", "/identities/\(ana.userID)"] {
+            for path in [
+                "/", "/conversations", Layer.path(conversation), Layer.path(message), "/identities",
+                "/identities/\(ana.userID)",
+            ] {
                 f.succeeded(try await ana.call("GET", path), 200)
             }
             f.succeeded(try await ana.call("POST", "/nonces"), 201)
@@ -41,7 +44,10 @@ extension S01 {
             let conversation = try await users[0].converse(users[1])
             let message = try await users[0].send("x", to: conversation)
             let object = try await users[0].load(conversation)
-            for thing in [object, message, message["conversation"], message["sender"], object["participants"][0], message["parts"][0]] {
+            for thing in [
+                object, message, message["conversation"], message["sender"], object["participants"][0],
+                message["parts"][0],
+            ] {
                 guard let id = thing["id"].string else { return f.fail("no id in \(thing)") }
                 if thing["url"].isNull, thing == message["parts"][0], f.version == .v2 { continue }
                 f.equal(thing["url"].string, f.system.publicURL + Layer.path(id))
@@ -75,9 +81,13 @@ extension S01 {
             f.equal(try await ana.get("/conversations/\(Layer.last(id).lowercased())")["id"], created["id"])
             f.equal(try await ana.get("/conversations/\(Layer.last(id))")["id"], created["id"])
         },
-        Rule("1.6", "identity ids are encoded as clients do it: like encodeURIComponent, with ! ~ ' ( ) escaped and * raw") { f in
+        Rule(
+            "1.6",
+            "identity ids are encoded as clients do it: like encodeURIComponent, with ! ~ ' ( ) escaped and * raw"
+        ) { f in
             let pairs = [
-                ("a b", "a%20b"), ("x/y", "x%2Fy"), ("é", "%C3%A9"), ("!~'()", "%21%7E%27%28%29"), ("*", "*"), ("a@b.c", "a%40b.c"), ("-_.", "-_."),
+                ("a b", "a%20b"), ("x/y", "x%2Fy"), ("é", "%C3%A9"), ("!~'()", "%21%7E%27%28%29"), ("*", "*"),
+                ("a@b.c", "a%40b.c"), ("-_.", "-_."),
                 ("%", "%25"), ("+&=?#", "%2B%26%3D%3F%23"), ("日本", "%E6%97%A5%E6%9C%AC"),
             ]
             let ana = try await f.user("ana")
@@ -94,7 +104,10 @@ extension S01 {
             let others = (try await ana.load(conversation)["participants"]).ids.filter { $0 != ana.id }
             f.equal(others, ["layer:///identities/x%7Ey%C3%A9%21.\(f.mark)"])
         },
-        Rule("1.6", "the id of a user with special characters is the same as participant, sender, key of recipient_status and in patches") { f in
+        Rule(
+            "1.6",
+            "the id of a user with special characters is the same as participant, sender, key of recipient_status and in patches"
+        ) { f in
             let userID = "o'neil (x) é.\(f.mark)"
             let id = "layer:///identities/o%27neil%20%28x%29%20%C3%A9.\(f.mark)"
             let neil = try await f.user(id: userID, name: "Neil")
@@ -112,10 +125,15 @@ extension S01 {
         },
         Rule("1.6", "the app may be named in every spelling") { f in
             let uuid = Layer.last(f.app.id)
-            for id in ["layer:///apps/production/\(uuid)", "layer:///apps/staging/\(uuid)", "layer://apps/production/\(uuid)", uuid] {
+            for id in [
+                "layer:///apps/production/\(uuid)", "layer:///apps/staging/\(uuid)", "layer://apps/production/\(uuid)",
+                uuid,
+            ] {
                 let nonce = try await f.client.nonce()
-                let token = try f.app.tokens.token(header: f.app.header, claims: f.app.claims(f.stranger("ana"), nonce: nonce, name: nil))
-                let answer = try await f.client.call("POST", "/sessions", body: ["app_id": .string(id), "identity_token": .string(token)])
+                let token = try f.app.tokens.token(
+                    header: f.app.header, claims: f.app.claims(f.stranger("ana"), nonce: nonce, name: nil))
+                let answer = try await f.client.call(
+                    "POST", "/sessions", body: ["app_id": .string(id), "identity_token": .string(token)])
                 f.succeeded(answer, 201)
             }
         },
@@ -140,7 +158,9 @@ extension S01 {
             for time in ["2019-01-01T00:00:00Z", "2019-01-01T02:00:00.123+02:00", "2019-01-01T00:00:00.5-0330"] {
                 f.check(try await socket.ask("Presence.sync", nil, ["since": .string(time)]).isSuccess, time)
             }
-            f.check(try await socket.ask("Event.replay", nil, ["from_timestamp": "2019-01-01T02:00:00+02:00"]).isSuccess, "replay")
+            f.check(
+                try await socket.ask("Event.replay", nil, ["from_timestamp": "2019-01-01T02:00:00+02:00"]).isSuccess,
+                "replay")
         },
     ]
 }

@@ -29,7 +29,9 @@ enum S01Lists {
 
     /// Returns the part of a URL after the public base URL.
     static func path(_ f: Fixture, _ url: String) throws -> String {
-        guard url.hasPrefix(f.system.publicURL + "/") else { throw HarnessError("\(url) does not begin with \(f.system.publicURL)") }
+        guard url.hasPrefix(f.system.publicURL + "/") else {
+            throw HarnessError("\(url) does not begin with \(f.system.publicURL)")
+        }
         return String(url.dropFirst(f.system.publicURL.count))
     }
 
@@ -39,12 +41,17 @@ enum S01Lists {
         for size in [1, 2, 3, 5, 6] {
             let pages = try await follow(user, path, pageSize: size)
             user.fixture.equal(pages.flatMap { $0 }, all, "\(path) by \(size)")
-            user.fixture.equal(pages.map(\.count), stride(from: 0, to: all.count, by: size).map { min(size, all.count - $0) }, "\(path) by \(size)")
+            user.fixture.equal(
+                pages.map(\.count), stride(from: 0, to: all.count, by: size).map { min(size, all.count - $0) },
+                "\(path) by \(size)")
         }
     }
 
     static let rules: [Rule] = [
-        Rule("1.8", "Link with rel=\"next\" leads through conversations in both orders, and is absent from the last page", .doc) { f in
+        Rule(
+            "1.8",
+            "Link with rel=\"next\" leads through conversations in both orders, and is absent from the last page", .doc
+        ) { f in
             let ana = try await f.user("ana")
             var ids: [String] = []
             for _ in 0..<5 { ids.insert(try await ana.converse([]), at: 0) }
@@ -61,7 +68,10 @@ enum S01Lists {
             }
             f.equal(found, byLastMessage)
         },
-        Rule("1.8", "Link with rel=\"next\" leads through messages, also where what is last is hidden from the user", .doc) { f in
+        Rule(
+            "1.8", "Link with rel=\"next\" leads through messages, also where what is last is hidden from the user",
+            .doc
+        ) { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
             var ids: [String] = []
@@ -71,7 +81,9 @@ enum S01Lists {
         },
         Rule("1.8", "Link with rel=\"next\" leads through identities and those followed", .doc) { f in
             let users = try await f.users("ana", "ben", "cleo", "dora", "a b")
-            try await users[0].converse(users[1...].map { "layer:///identities/\($0.userID.replacingOccurrences(of: " ", with: "%20"))" })
+            try await users[0]
+                .converse(
+                    users[1...].map { "layer:///identities/\($0.userID.replacingOccurrences(of: " ", with: "%20"))" })
             for path in ["/identities", "/following"] {
                 let all = (try await users[0].get(path).array ?? []).compactMap { $0["id"].string ?? $0.string }
                 f.equal(all.count, 4)
@@ -85,7 +97,8 @@ enum S01Lists {
             }
             let conversation = try await ana.converse([])
             f.check(try await ana.does("GET", "/conversations?page_size=1").header("Link") == nil, "one conversation")
-            f.check(try await ana.does("GET", Layer.path(conversation) + "/messages").header("Link") == nil, "no messages")
+            f.check(
+                try await ana.does("GET", Layer.path(conversation) + "/messages").header("Link") == nil, "no messages")
         },
     ]
 }

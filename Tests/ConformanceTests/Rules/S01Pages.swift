@@ -22,7 +22,8 @@ extension S01 {
     }
 
     static let lists: [Rule] = [
-        Rule("1.8", "lists of conversations come page by page, with the whole number in Layer-Count on every page") { f in
+        Rule("1.8", "lists of conversations come page by page, with the whole number in Layer-Count on every page") {
+            f in
             let ana = try await f.user("ana")
             var ids: [String] = []
             for _ in 0..<5 { ids.append(try await ana.converse([])) }
@@ -73,13 +74,18 @@ extension S01 {
         Rule("1.8", "a page_size that is no positive number is 422") { f in
             let ana = try await f.user("ana")
             for size in ["abc", "-1", "0", "1.5"] {
-                f.refused(try await ana.call("GET", "/conversations?page_size=\(size)"), "invalid_property", property: "page_size")
+                f.refused(
+                    try await ana.call("GET", "/conversations?page_size=\(size)"), "invalid_property",
+                    property: "page_size")
             }
         },
         Rule("1.8", "a from_id that names nothing is 422") { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
-            let unknown = ["/conversations?from_id=\(Layer.newConversation())", Layer.path(conversation) + "/messages?from_id=\(Layer.newMessage())"]
+            let unknown = [
+                "/conversations?from_id=\(Layer.newConversation())",
+                Layer.path(conversation) + "/messages?from_id=\(Layer.newMessage())",
+            ]
             for path in unknown + ["/conversations?from_id=nothing"] {
                 f.refused(try await ana.call("GET", path), "invalid_property", property: "from_id")
             }

@@ -10,7 +10,9 @@ extension S03 {
     private static let absent: JSONValue = [:]
 
     /// A rule on an invalid identity token. All are refused alike.
-    private static func unbelieved(_ what: String, _ attempt: @escaping @Sendable (Fixture) async throws -> RESTResponse) -> Rule {
+    private static func unbelieved(
+        _ what: String, _ attempt: @escaping @Sendable (Fixture) async throws -> RESTResponse
+    ) -> Rule {
         Rule("3.4", "an identity token \(what) is 422 invalid_property identity_token") { f in
             f.refused(try await attempt(f), "invalid_property", property: "identity_token")
         }
@@ -22,14 +24,17 @@ extension S03 {
         unbelieved("that is no token") { f in try await post(f, f.app.id, "not.a.token") },
         Rule("3.4", "an identity token that is empty is 422 identity_token") { f in
             let answer = try await post(f, f.app.id, "")
-            f.refused(answer, answer.errorID == "missing_property" ? "missing_property" : "invalid_property", property: "identity_token")
+            f.refused(
+                answer, answer.errorID == "missing_property" ? "missing_property" : "invalid_property",
+                property: "identity_token")
         },
         unbelieved("with two parts") { f in try await post(f, f.app.id, "eyJhbGciOiJSUzI1NiJ9.e30") },
         unbelieved("signed with another key") { f in try await signIn(f, key: f.system.strangeKey) },
         unbelieved("whose claims were changed after it was signed") { f in
             let nonce = try await f.client.nonce()
             let claims = f.app.claims(f.stranger("ana"), nonce: nonce, name: nil)
-            var parts = try f.app.tokens.token(header: f.app.header, claims: claims).split(separator: ".").map(String.init)
+            var parts = try f.app.tokens.token(header: f.app.header, claims: claims).split(separator: ".")
+                .map(String.init)
             parts[1] = TokenMaker.base64URL(Data(f.app.claims(f.stranger("eve"), nonce: nonce, name: nil).text.utf8))
             return try await post(f, f.app.id, parts.joined(separator: "."))
         },
@@ -39,17 +44,27 @@ extension S03 {
         unbelieved("without alg") { f in try await signIn(f, header: ["alg": absent]) },
         unbelieved("with another cty") { f in try await signIn(f, header: ["cty": "layer-eit;v=2"]) },
         unbelieved("without cty") { f in try await signIn(f, header: ["cty": absent]) },
-        unbelieved("of an unknown key") { f in try await signIn(f, header: ["kid": .string("layer:///keys/\(Layer.uuid())")]) },
+        unbelieved("of an unknown key") { f in
+            try await signIn(f, header: ["kid": .string("layer:///keys/\(Layer.uuid())")])
+        },
         unbelieved("without kid") { f in try await signIn(f, header: ["kid": absent]) },
-        unbelieved("of another provider") { f in try await signIn(f, claims: ["iss": .string("layer:///providers/\(Layer.uuid())")]) },
+        unbelieved("of another provider") { f in
+            try await signIn(f, claims: ["iss": .string("layer:///providers/\(Layer.uuid())")])
+        },
         unbelieved("without iss") { f in try await signIn(f, claims: ["iss": absent]) },
         unbelieved("without prn") { f in try await signIn(f, claims: ["prn": absent]) },
         unbelieved("with an empty prn") { f in try await signIn(f, claims: ["prn": ""]) },
         unbelieved("whose prn is no string") { f in try await signIn(f, claims: ["prn": 5]) },
-        unbelieved("with a prn of more than 128 bytes") { f in try await signIn(f, claims: ["prn": .string(String(repeating: "x", count: 129))]) },
-        unbelieved("that has expired") { f in try await signIn(f, claims: ["exp": .integer(now() - 120), "iat": .integer(now() - 600)]) },
+        unbelieved("with a prn of more than 128 bytes") { f in
+            try await signIn(f, claims: ["prn": .string(String(repeating: "x", count: 129))])
+        },
+        unbelieved("that has expired") { f in
+            try await signIn(f, claims: ["exp": .integer(now() - 120), "iat": .integer(now() - 600)])
+        },
         unbelieved("without exp") { f in try await signIn(f, claims: ["exp": absent]) },
-        unbelieved("issued far in the future") { f in try await signIn(f, claims: ["iat": .integer(now() + 600), "exp": .integer(now() + 1200)]) },
+        unbelieved("issued far in the future") { f in
+            try await signIn(f, claims: ["iat": .integer(now() + 600), "exp": .integer(now() + 1200)])
+        },
         unbelieved("with an invented nonce") { f in try await signIn(f, nonce: "0f4c1b7e9d2a4e3f8f1f6f0c7a6b5d41") },
         unbelieved("without a nonce") { f in try await signIn(f, claims: ["nce": absent]) },
         unbelieved("of another app") { f in
@@ -89,14 +104,16 @@ extension S03 {
     ]
 
     private static let fields: [(name: String, value: JSONValue)] = [
-        ("display_name", "Ana Silva"), ("avatar_url", "https://cdn.example/ana.png"), ("first_name", "Ana"), ("last_name", "Silva"),
+        ("display_name", "Ana Silva"), ("avatar_url", "https://cdn.example/ana.png"), ("first_name", "Ana"),
+        ("last_name", "Silva"),
         ("public_key", "key"), ("phone_number", "+351 1"), ("email_address", "ana@example.org"),
     ]
 
     static let sideEffects: [Rule] = [
         Rule("3.4", "the first sign-in creates the identity with what the token says of it") { f in
             let user = f.stranger("ana")
-            let answer = try await signIn(f, user: user, claims: Dictionary(uniqueKeysWithValues: fields.map { ($0.name, $0.value) }))
+            let answer = try await signIn(
+                f, user: user, claims: Dictionary(uniqueKeysWithValues: fields.map { ($0.name, $0.value) }))
             let session = try f.need(answer.json["session_token"].string, "session: \(answer.json)")
             let identity = try await f.client.call("GET", "/identities/\(user)", token: session).json
             for (name, value) in fields { f.equal(identity[name], value, name) }
@@ -104,12 +121,16 @@ extension S03 {
         Rule("3.4", "a later sign-in changes what its token says otherwise, and nothing it does not name", .doc) { f in
             let user = f.stranger("ana")
             f.succeeded(try await signIn(f, user: user, claims: ["display_name": "Ana", "first_name": "A"]), 201)
-            let session = try await signIn(f, user: user, claims: ["display_name": "Ana Silva"]).json["session_token"].string
+            let session = try await signIn(f, user: user, claims: ["display_name": "Ana Silva"]).json["session_token"]
+                .string
             let identity = try await f.client.call("GET", "/identities/\(user)", token: session).json
             f.equal(identity["display_name"], "Ana Silva")
             f.equal(identity["first_name"], "A")
         },
-        Rule("3.4", "the change of an identity by signing in reaches the user's own sockets and those of their followers", .doc) { f in
+        Rule(
+            "3.4",
+            "the change of an identity by signing in reaches the user's own sockets and those of their followers", .doc
+        ) { f in
             let (ana, ben) = (try await f.user("ana"), try await f.user("ben", gateway: 1))
             let (own, other) = (try await ana.socket(), try await ben.socket())
             try await ana.converse(ben)

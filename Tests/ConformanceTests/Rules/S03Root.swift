@@ -20,7 +20,8 @@ extension S03 {
         },
         Rule("3.1", "GET / with an Authorization header that is no good is 401 with a nonce") { f in
             for header in ["Layer session-token=\"unknown\"", "Layer session-token=\"\"", "Bearer x", "nonsense"] {
-                let answer = try await f.client.call("GET", "/", headers: ["Authorization": header], deadline: Fixture.deadline)
+                let answer = try await f.client.call(
+                    "GET", "/", headers: ["Authorization": header], deadline: Fixture.deadline)
                 f.refused(answer, "authentication_required")
             }
         },
@@ -43,7 +44,8 @@ extension S03 {
     static let ping: [Rule] = [
         Rule("3.2", "HEAD /ping is 200 without a body, without session or version") { f in
             for headers in [[:], ["Accept": ""]] {
-                let answer = try await f.client.call("HEAD", "/ping?client=3.4.6", headers: headers, deadline: Fixture.deadline)
+                let answer = try await f.client.call(
+                    "HEAD", "/ping?client=3.4.6", headers: headers, deadline: Fixture.deadline)
                 f.equal(answer.status, 200)
                 f.check(answer.body.isEmpty, "a body")
             }
@@ -56,8 +58,12 @@ extension S03 {
         Rule("3.7", "POST /push_tokens is 202 without a body", .doc) { f in
             let ana = try await f.user("ana")
             for body: JSONValue in [
-                ["token": "t1", "type": "apns", "device_id": "d1", "apns_bundle_id": "org.example", "ios_version": "9.0"],
-                ["token": "t2", "type": "gcm", "device_id": "d2", "gcm_sender_id": "1"], ["token": "t3", "type": "apns", "device_id": "d3"],
+                [
+                    "token": "t1", "type": "apns", "device_id": "d1", "apns_bundle_id": "org.example",
+                    "ios_version": "9.0",
+                ],
+                ["token": "t2", "type": "gcm", "device_id": "d2", "gcm_sender_id": "1"],
+                ["token": "t3", "type": "apns", "device_id": "d3"],
             ] {
                 let answer = try await ana.call("POST", "/push_tokens", body)
                 f.succeeded(answer, 202)
@@ -69,7 +75,8 @@ extension S03 {
             let device = JSONValue.string(f.mark)
             for (user, token) in [(users[0], "t1"), (users[0], "t2"), (users[1], "t2")] {
                 f.succeeded(
-                    try await user.call("POST", "/push_tokens", ["token": .string(token), "type": "apns", "device_id": device]), 202)
+                    try await user.call(
+                        "POST", "/push_tokens", ["token": .string(token), "type": "apns", "device_id": device]), 202)
             }
         },
         Rule("3.7", "token, type and device_id are required", .doc) { f in

@@ -5,7 +5,8 @@ import ProtocolClient
 
 /// Rules of section 3: root, ping, authentication, push tokens.
 enum S03 {
-    static let rules: [Rule] = root + ping + nonces + signingIn + identityTokens + sideEffects + expiry + signingOut + pushTokens
+    static let rules: [Rule] =
+        root + ping + nonces + signingIn + identityTokens + sideEffects + expiry + signingOut + pushTokens
 
     // MARK: 3.1
 
@@ -14,8 +15,10 @@ enum S03 {
         var links: [String: String] = [:]
         for link in (answer.header("Link") ?? "").split(separator: ",") {
             let pieces = link.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
-            guard pieces.count == 2, pieces[0].hasPrefix("<"), pieces[0].hasSuffix(">"), pieces[1].hasPrefix("rel=") else { continue }
-            links[pieces[1].dropFirst(4).trimmingCharacters(in: CharacterSet(charactersIn: "\""))] = String(pieces[0].dropFirst().dropLast())
+            guard pieces.count == 2, pieces[0].hasPrefix("<"), pieces[0].hasSuffix(">"), pieces[1].hasPrefix("rel=")
+            else { continue }
+            links[pieces[1].dropFirst(4).trimmingCharacters(in: CharacterSet(charactersIn: "\""))] = String(
+                pieces[0].dropFirst().dropLast())
         }
         return links
     }
@@ -23,7 +26,8 @@ enum S03 {
     static func expectedLinks(_ f: Fixture) -> [String: String] {
         let base = f.system.publicURL
         return [
-            "nonces": base + "/nonces", "sessions": base + "/sessions", "conversations": base + "/conversations", "content": base + "/content",
+            "nonces": base + "/nonces", "sessions": base + "/sessions", "conversations": base + "/conversations",
+            "content": base + "/content",
             "websocket": "wss://" + base.dropFirst("https://".count),
         ]
     }
@@ -69,7 +73,8 @@ enum S03 {
 
     /// Posts a session with a valid identity token, except for the given changes.
     static func signIn(
-        _ f: Fixture, user: String? = nil, nonce: String? = nil, app: TestedApp? = nil, appID: String? = nil, gateway: Int = 0,
+        _ f: Fixture, user: String? = nil, nonce: String? = nil, app: TestedApp? = nil, appID: String? = nil,
+        gateway: Int = 0,
         key: TokenMaker? = nil, header: [String: JSONValue] = [:], claims: [String: JSONValue] = [:]
     ) async throws -> RESTResponse {
         let client = f.system.client(gateway, f.version)
@@ -86,7 +91,8 @@ enum S03 {
 
     static func post(_ f: Fixture, _ appID: String, _ token: String, gateway: Int = 0) async throws -> RESTResponse {
         let body: JSONValue = ["app_id": .string(appID), "identity_token": .string(token)]
-        return try await f.system.client(gateway, f.version).call("POST", "/sessions", body: body, deadline: Fixture.deadline)
+        return try await f.system.client(gateway, f.version)
+            .call("POST", "/sessions", body: body, deadline: Fixture.deadline)
     }
 
     private static let signingIn: [Rule] = [
@@ -119,15 +125,20 @@ enum S03 {
         Rule("3.4", "a session is good on every gateway") { f in
             let ana = try await f.user("ana")
             for gateway in 0..<f.system.urls.count {
-                f.succeeded(try await f.system.client(gateway, f.version).call("GET", "/conversations", token: ana.session), 200)
+                f.succeeded(
+                    try await f.system.client(gateway, f.version).call("GET", "/conversations", token: ana.session), 200
+                )
             }
         },
         Rule("3.4", "a session without an identity token is 422 missing_property identity_token") { f in
             f.refused(
-                try await f.client.call("POST", "/sessions", body: ["app_id": .string(f.app.id)]), "missing_property", property: "identity_token")
+                try await f.client.call("POST", "/sessions", body: ["app_id": .string(f.app.id)]), "missing_property",
+                property: "identity_token")
         },
         Rule("3.4", "a session without an app is 422 missing_property app_id") { f in
-            f.refused(try await f.client.call("POST", "/sessions", body: ["identity_token": "x"]), "missing_property", property: "app_id")
+            f.refused(
+                try await f.client.call("POST", "/sessions", body: ["identity_token": "x"]), "missing_property",
+                property: "app_id")
         },
         Rule("3.4", "an unknown app is 403 invalid_app_id") { f in
             f.refused(try await signIn(f, appID: "layer:///apps/production/\(Layer.uuid())"), "invalid_app_id")
@@ -135,7 +146,11 @@ enum S03 {
         Rule("3.4", "an app id that is none is 403 invalid_app_id") { f in
             f.refused(try await signIn(f, appID: "nothing"), "invalid_app_id")
         },
-        Rule("3.4", "a suspended app is 403 app_suspended, its sessions are good for nothing, and resuming it makes all good again", slow: true) {
+        Rule(
+            "3.4",
+            "a suspended app is 403 app_suspended, its sessions are good for nothing, and resuming it makes all good again",
+            slow: true
+        ) {
             f in
             guard let strata = f.system.strata else { return f.skip("no operator's command") }
             let app = try await strata.createApp()
@@ -144,7 +159,9 @@ enum S03 {
             try await strata.run("app", "suspend", app.id)
             f.refused(try await signIn(f, app: app), "app_suspended")
             f.equal(try await socket.waitForClose(deadline: .now + .seconds(90)).code, 4401)
-            f.refused(try await f.system.client(1, f.version).call("GET", "/conversations", token: ana.session), "authentication_required")
+            f.refused(
+                try await f.system.client(1, f.version).call("GET", "/conversations", token: ana.session),
+                "authentication_required")
             try await strata.run("app", "resume", app.id)
             f.succeeded(try await signIn(f, app: app), 201)
             f.succeeded(try await f.system.client(1, f.version).call("GET", "/conversations", token: ana.session), 200)
@@ -170,7 +187,8 @@ enum S03 {
     private static let expiry: [Rule] =
         Endpoint.signedIn.map { endpoint in
             Rule("3.5", "\(endpoint.name) without a session is 401 with a nonce", endpoint.kind) { f in
-                let none = try await f.client.call(endpoint.method, endpoint.path, body: endpoint.body, deadline: Fixture.deadline)
+                let none = try await f.client.call(
+                    endpoint.method, endpoint.path, body: endpoint.body, deadline: Fixture.deadline)
                 f.refused(none, "authentication_required")
                 let unknown = try await f.client.call(
                     endpoint.method, endpoint.path, body: endpoint.body, token: "unknown", deadline: Fixture.deadline)
@@ -183,9 +201,13 @@ enum S03 {
                 try await ana.does("DELETE", "/sessions/\(ana.session)")
                 f.refused(try await ana.call("GET", "/conversations"), "authentication_required")
                 let elsewhere = f.system.client(1, f.version)
-                f.refused(try await elsewhere.call("GET", "/conversations", token: ana.session), "authentication_required")
+                f.refused(
+                    try await elsewhere.call("GET", "/conversations", token: ana.session), "authentication_required")
             },
-            Rule("3.5", "a session that has expired is 401 with a nonce, and its sockets are closed with 4401", slow: true) { f in
+            Rule(
+                "3.5", "a session that has expired is 401 with a nonce, and its sockets are closed with 4401",
+                slow: true
+            ) { f in
                 let ana = try await f.user("ana")
                 let socket = try await ana.socket(gateway: 1)
                 let expired = "UPDATE conversations.session SET expires_at = now() WHERE user_id = '\(ana.userID)'"
@@ -201,14 +223,19 @@ enum S03 {
             },
             Rule("3.5", "each 401 has another nonce") { f in
                 var nonces: Set<String> = []
-                for _ in 0..<5 { nonces.insert(try await f.client.call("GET", "/conversations").json["data"]["nonce"].string ?? "") }
+                for _ in 0..<5 {
+                    nonces.insert(try await f.client.call("GET", "/conversations").json["data"]["nonce"].string ?? "")
+                }
                 f.equal(nonces.count, 5)
             },
-            Rule("3.5", "the end of a session is never an unsuccessful response over the socket: the socket is closed") { f in
+            Rule("3.5", "the end of a session is never an unsuccessful response over the socket: the socket is closed")
+            { f in
                 let ana = try await f.user("ana")
                 let socket = try await ana.socket()
                 try await ana.does("DELETE", "/sessions/\(ana.session)")
-                try? await socket.sendPacket(["type": "request", "body": ["request_id": "x1", "method": "Counter.read"]])
+                try? await socket.sendPacket([
+                    "type": "request", "body": ["request_id": "x1", "method": "Counter.read"],
+                ])
                 f.equal(try await socket.waitForClose(deadline: Fixture.deadline).code, 4401)
                 f.check(!socket.history.contains { $0.data["id"].string == "authentication_required" }, "answered")
             },

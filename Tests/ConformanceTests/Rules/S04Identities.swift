@@ -34,7 +34,9 @@ enum S04 {
         },
         Rule("4.1", "all fields are visible to every user of the app") { f in
             let users = try await f.users("ana", "ben")
-            f.equal(try await users[1].get("/identities/\(users[0].userID)"), try await users[0].get("/identities/\(users[0].userID)"))
+            f.equal(
+                try await users[1].get("/identities/\(users[0].userID)"),
+                try await users[0].get("/identities/\(users[0].userID)"))
         },
     ]
 
@@ -55,7 +57,9 @@ enum S04 {
             isBasic(f, message["sender"], users[0])
             let participants = try await users[0].load(conversation)["participants"].array ?? []
             for user in users {
-                guard let own = participants.first(where: { $0["id"].string == user.id }) else { return f.fail("\(user.userID) is missing") }
+                guard let own = participants.first(where: { $0["id"].string == user.id }) else {
+                    return f.fail("\(user.userID) is missing")
+                }
                 isBasic(f, own, user)
             }
         },
@@ -71,7 +75,9 @@ enum S04 {
         Rule("4.3", "one's own identity is 200 right after signing in, on every gateway") { f in
             let ana = try await f.user("ana")
             for gateway in 0..<f.system.urls.count {
-                f.succeeded(try await f.system.client(gateway, f.version).call("GET", "/identities/\(ana.userID)", token: ana.session), 200)
+                f.succeeded(
+                    try await f.system.client(gateway, f.version)
+                        .call("GET", "/identities/\(ana.userID)", token: ana.session), 200)
             }
         },
         Rule("4.3", "any user of the app is 200, followed or not") { f in
@@ -111,24 +117,35 @@ enum S04 {
             let all = try await users[0].get("/identities").ids
             f.equal(all.count, 3)
             for from in ["", "layer:///identities/"] {
-                let page = try await users[0].does("GET", "/identities?page_size=1&from_id=\(from)\(all.first.map { Layer.last($0) } ?? "")")
+                let page = try await users[0]
+                    .does("GET", "/identities?page_size=1&from_id=\(from)\(all.first.map { Layer.last($0) } ?? "")")
                 f.equal(page.json.ids, [all.dropFirst().first ?? ""])
                 f.equal(page.header("Layer-Count"), "3")
             }
             f.equal(try await users[0].get("/identities?page_size=2").ids, Array(all.prefix(2)))
         },
-        Rule("4.3", "GET /identities with ids answers these identities, followed or not, in the order asked for and each once", .doc) { f in
+        Rule(
+            "4.3",
+            "GET /identities with ids answers these identities, followed or not, in the order asked for and each once",
+            .doc
+        ) { f in
             let users = try await f.users("ana", "ben", "cleo")
             try await users[0].converse(users[1])
-            let whole = users[0].id.replacingOccurrences(of: ":", with: "%3A").replacingOccurrences(of: "/", with: "%2F")
+            let whole = users[0].id.replacingOccurrences(of: ":", with: "%3A")
+                .replacingOccurrences(of: "/", with: "%2F")
             let (cleo, ben, unknown) = (users[2].userID, users[1].userID, f.stranger())
-            for query in ["ids=\(cleo),\(unknown),\(whole),\(ben),\(cleo)", "ids=\(cleo)%2C\(unknown)&ids=\(whole)&page_size=1&ids=\(ben)"] {
+            for query in [
+                "ids=\(cleo),\(unknown),\(whole),\(ben),\(cleo)",
+                "ids=\(cleo)%2C\(unknown)&ids=\(whole)&page_size=1&ids=\(ben)",
+            ] {
                 let answer = try await users[0].call("GET", "/identities?\(query)")
                 f.succeeded(answer, 200)
                 f.equal(answer.header("Layer-Count"), "4")
                 f.check(answer.header("Link") == nil, "Link")
                 f.equal(answer.json.ids, [users[2].id, Layer.identity(unknown), users[0].id, users[1].id])
-                for identity in answer.json.array ?? [] { f.equal(identity, try await users[0].load(identity["id"].string ?? "")) }
+                for identity in answer.json.array ?? [] {
+                    f.equal(identity, try await users[0].load(identity["id"].string ?? ""))
+                }
             }
         },
         Rule("4.3", "GET /identities with ids that cannot be ones, or more than 100, is 422 ids", .doc) { f in
@@ -140,7 +157,9 @@ enum S04 {
         },
         Rule("4.3", "GET /identities from a user who is not in the list is 422") { f in
             let ana = try await f.user("ana")
-            f.refused(try await ana.call("GET", "/identities?from_id=\(f.stranger("unseen"))"), "invalid_property", property: "from_id")
+            f.refused(
+                try await ana.call("GET", "/identities?from_id=\(f.stranger("unseen"))"), "invalid_property",
+                property: "from_id")
         },
         Rule("4.3", "GET /identities is empty for a user who follows no other user") { f in
             let ana = try await f.user("ana")
@@ -188,7 +207,9 @@ enum S04 {
         Rule("4.4", "DELETE /following/users/:id is 204, again as well") { f in
             let users = try await f.users("ana", "ben")
             try await users[0].does("PUT", "/following/users/\(users[1].userID)")
-            for _ in 0..<2 { f.succeeded(try await users[0].call("DELETE", "/following/users/\(users[1].userID)"), 204) }
+            for _ in 0..<2 {
+                f.succeeded(try await users[0].call("DELETE", "/following/users/\(users[1].userID)"), 204)
+            }
             f.equal(try await follows(users[0], users[1].userID), 404)
             f.equal(try await users[0].get("/identities"), [])
         },
@@ -214,14 +235,17 @@ enum S04 {
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let (one, two) = (f.stranger("x"), f.stranger("y"))
-            f.succeeded(try await ana.call("POST", "/following/users", [.string(one), .string(Layer.identity(two))]), 202)
+            f.succeeded(
+                try await ana.call("POST", "/following/users", [.string(one), .string(Layer.identity(two))]), 202)
             for user in [one, two] { try await socket.change("create", "Identity", Layer.identity(user)) }
             f.equal(try await follows(ana, one), 204)
             f.equal(try await follows(ana, two), 204)
         },
         Rule("4.4", "POST /following/users with something else than an array of ids is refused", .doc) { f in
             let ana = try await f.user("ana")
-            for body: JSONValue in ["x", ["a": "b"]] { f.refused(try await ana.call("POST", "/following/users", body), "invalid_request") }
+            for body: JSONValue in ["x", ["a": "b"]] {
+                f.refused(try await ana.call("POST", "/following/users", body), "invalid_request")
+            }
             let answer = try await ana.call("POST", "/following/users", [5])
             f.check(answer.status == 422 || answer.status == 400, "\(answer.status)")
         },
@@ -263,7 +287,8 @@ enum S04 {
         },
         Rule("4.4", "a user cannot follow themselves: 422", .doc) { f in
             let ana = try await f.user("ana")
-            f.refused(try await ana.call("PUT", "/following/users/\(ana.userID)"), "invalid_property", property: "user_id")
+            f.refused(
+                try await ana.call("PUT", "/following/users/\(ana.userID)"), "invalid_property", property: "user_id")
         },
         Rule("4.4", "following sends an Identity create with the full identity to all sockets of the caller") { f in
             let users = try await f.users("ana", "ben")
@@ -294,14 +319,19 @@ enum S04 {
             for _ in 0..<2 { try await users[0].does("PUT", "/following/users/\(users[1].userID)") }
             try await users[0].does("DELETE", "/following/users/\(f.stranger("unknown"))")
             let fence = try await ownFence(users[0], own)
-            f.equal(own.packets(from: 0).filter { $0.index < fence.index && $0.type == "change" }.map(\.summary), ["I create"])
+            f.equal(
+                own.packets(from: 0).filter { $0.index < fence.index && $0.type == "change" }.map(\.summary),
+                ["I create"])
             let otherFence = try await ownFence(users[1], other)
-            f.equal(other.packets(from: 0).filter { $0.index < otherFence.index && $0.type == "change" }.map(\.summary), [])
+            f.equal(
+                other.packets(from: 0).filter { $0.index < otherFence.index && $0.type == "change" }.map(\.summary), [])
         },
         Rule("4.4", "what a new common conversation implies sends no Identity packets", .doc) { f in
             let scene = try await Scene(f)
             try await scene.sent("fence")
-            for socket in scene.all { f.check(!socket.history.contains { $0.objectType == "Identity" }, "an Identity packet") }
+            for socket in scene.all {
+                f.check(!socket.history.contains { $0.objectType == "Identity" }, "an Identity packet")
+            }
         },
         Rule("4.4", "followers hear of a change of the identity; others do not", .doc) { f in
             let users = try await f.users("ana", "ben", "cleo")
@@ -310,7 +340,9 @@ enum S04 {
             _ = try await f.user(id: users[0].userID, name: "Ana the Second")
             let update = try await follower.change("update", "Identity", users[0].id)
             f.check(update.data.has("set", "display_name", value: "Ana the Second"), "\(update.data)")
-            f.check((update.data.array ?? []).allSatisfy { $0["operation"] == "set" && $0["property"] != "user_id" }, "\(update.data)")
+            f.check(
+                (update.data.array ?? []).allSatisfy { $0["operation"] == "set" && $0["property"] != "user_id" },
+                "\(update.data)")
             let fence = try await ownFence(users[2], other)
             f.check(!other.history.contains { $0.index < fence.index && $0.type == "change" }, "Cleo was told")
         },
@@ -323,7 +355,8 @@ enum S04 {
             let socket = try await users[0].silentSocket()
             let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"])
             f.check(answer.isSuccess, "replay: \(answer.data)")
-            let packets = socket.history.filter { $0.objectType == "Identity" && $0.index < answer.packet.index }.map(\.summary)
+            let packets = socket.history.filter { $0.objectType == "Identity" && $0.index < answer.packet.index }
+                .map(\.summary)
             f.equal(packets.last, "I delete null", "\(packets)")
         },
     ]

@@ -18,14 +18,16 @@ extension S05 {
     static let creating: [Rule] = [
         Rule("5.4", "POST /conversations is 201 with the conversation", .doc) { f in
             let users = try await f.users("ana", "ben")
-            let answer = try await users[0].call("POST", "/conversations", User.conversation([users[1].id], metadata: ["a": "1"]))
+            let answer = try await users[0]
+                .call("POST", "/conversations", User.conversation([users[1].id], metadata: ["a": "1"]))
             f.succeeded(answer, 201)
             f.equal(answer.json, try await users[0].load(answer.json["id"].string ?? ""))
         },
         Rule("5.4", "Conversation.create succeeds with the conversation") { f in
             let users = try await f.users("ana", "ben")
             let socket = try await users[0].socket()
-            let data = try await socket.does("Conversation.create", nil, User.conversation([users[1].id], metadata: ["a": "1"]))
+            let data = try await socket.does(
+                "Conversation.create", nil, User.conversation([users[1].id], metadata: ["a": "1"]))
             f.equal(data, try await users[0].load(data["id"].string ?? ""))
         },
         Rule("5.4", "the caller is added, and duplicates collapse") { f in
@@ -45,7 +47,8 @@ extension S05 {
             f.equal(try await ana.load(id)["participants"].userIDs, [ana.userID, f.stranger()])
         },
         Rule("5.4", "without participants it is 422 missing_property participants") { f in
-            try await refusedBoth(f, try await f.user("ana"), ["distinct": false], "missing_property", property: "participants")
+            try await refusedBoth(
+                f, try await f.user("ana"), ["distinct": false], "missing_property", property: "participants")
         },
         Rule("5.4", "participants that are no list, or no list of ids, are 422 invalid_property") { f in
             let ana = try await f.user("ana")
@@ -55,7 +58,8 @@ extension S05 {
             for value: JSONValue in [[5], [""], ["layer:///conversations/\(Layer.uuid())"]] {
                 let answer = try await ana.call("POST", "/conversations", ["participants": value])
                 f.refused(answer, "invalid_property")
-                f.check(answer.json["data"]["property"].string?.hasPrefix("participants") == true, "\(answer.json["data"])")
+                f.check(
+                    answer.json["data"]["property"].string?.hasPrefix("participants") == true, "\(answer.json["data"])")
             }
         },
         Rule("5.4", "250 participants are allowed, more are 422 participants") { f in
@@ -65,7 +69,8 @@ extension S05 {
             f.succeeded(answer, 201)
             f.equal(answer.json["participants"].ids.count, 250)
             f.refused(
-                try await ana.call("POST", "/conversations", User.conversation(others)), "invalid_property", property: "participants")
+                try await ana.call("POST", "/conversations", User.conversation(others)), "invalid_property",
+                property: "participants")
         },
         Rule("5.4", "an id that is none is 422 id") { f in
             let ana = try await f.user("ana")
@@ -76,7 +81,8 @@ extension S05 {
         },
         Rule("5.4", "a distinct that is no boolean is 422 distinct") { f in
             let ana = try await f.user("ana")
-            try await refusedBoth(f, ana, ["participants": [], "distinct": "yes"], "invalid_property", property: "distinct")
+            try await refusedBoth(
+                f, ana, ["participants": [], "distinct": "yes"], "invalid_property", property: "distinct")
         },
     ]
 
@@ -91,11 +97,15 @@ extension S05 {
             f.succeeded(again, 200)
             f.equal(again.json["id"], first.json["id"])
         },
-        Rule("5.4", "a distinct conversation of the same participants is found: 200 with it, its own id and its last message") { f in
+        Rule(
+            "5.4",
+            "a distinct conversation of the same participants is found: 200 with it, its own id and its last message"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([users[1].id], distinct: true)
             try await users[0].send("x", to: id)
-            let answer = try await users[1].call("POST", "/conversations", User.conversation([users[0].id], distinct: true, id: Layer.uuid()))
+            let answer = try await users[1]
+                .call("POST", "/conversations", User.conversation([users[0].id], distinct: true, id: Layer.uuid()))
             f.succeeded(answer, 200)
             f.equal(answer.json, try await users[1].load(id))
             f.equal(answer.json["last_message"]["parts"][0]["body"], "x")
@@ -109,11 +119,13 @@ extension S05 {
         },
         Rule("5.4", "equal metadata finds it, whatever the order of the keys") { f in
             let users = try await f.users("ana", "ben")
-            let id = try await users[0].converse([users[1].id], metadata: ["a": "1", "b": ["c": "2", "d": "3"]], distinct: true)
+            let id = try await users[0]
+                .converse([users[1].id], metadata: ["a": "1", "b": ["c": "2", "d": "3"]], distinct: true)
             let text = """
                 {"participants":["\(users[1].id)"],"distinct":true,"metadata":{"b":{"d":"3","c":"2"},"a":"1"}}
                 """
-            let answer = try await f.client.call("POST", "/conversations", data: Data(text.utf8), token: users[0].session)
+            let answer = try await f.client.call(
+                "POST", "/conversations", data: Data(text.utf8), token: users[0].session)
             f.succeeded(answer, 200)
             f.equal(answer.json["id"].string, id)
         },
@@ -121,7 +133,9 @@ extension S05 {
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([users[1].id], metadata: ["a": "1"], distinct: true)
             for metadata: JSONValue? in [nil, .null] {
-                let answer = try await users[0].call("POST", "/conversations", User.conversation([users[1].id], metadata: metadata, distinct: true))
+                let answer = try await users[0]
+                    .call(
+                        "POST", "/conversations", User.conversation([users[1].id], metadata: metadata, distinct: true))
                 f.succeeded(answer, 200)
                 f.equal(answer.json["id"].string, id)
                 f.equal(answer.json["metadata"], ["a": "1"])
@@ -130,7 +144,8 @@ extension S05 {
         Rule("5.4", "other metadata is 409 conflict with the existing conversation") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([users[1].id], metadata: ["a": "1"], distinct: true)
-            let answer = try await users[0].call("POST", "/conversations", User.conversation([users[1].id], metadata: ["a": "2"], distinct: true))
+            let answer = try await users[0]
+                .call("POST", "/conversations", User.conversation([users[1].id], metadata: ["a": "2"], distinct: true))
             f.refused(answer, "conflict")
             f.equal(answer.json["data"], try await users[0].load(id))
         },
@@ -152,7 +167,8 @@ extension S05 {
         Rule("5.4", "a conversation that is not distinct is never found") { f in
             let users = try await f.users("ana", "ben")
             let one = try await users[0].converse([users[1].id], distinct: false)
-            let answer = try await users[0].call("POST", "/conversations", User.conversation([users[1].id], distinct: true))
+            let answer = try await users[0]
+                .call("POST", "/conversations", User.conversation([users[1].id], distinct: true))
             f.succeeded(answer, 201)
             f.check(answer.json["id"].string != one, "the same")
         },
@@ -163,20 +179,25 @@ extension S05 {
             f.equal(try await users[0].load(one)["distinct"], false)
             try await users[0].patch(one, remove(users[2]))
             f.equal(try await users[0].load(one)["distinct"], false)
-            f.succeeded(try await users[0].call("POST", "/conversations", User.conversation([users[1].id], distinct: true)), 201)
+            f.succeeded(
+                try await users[0].call("POST", "/conversations", User.conversation([users[1].id], distinct: true)), 201
+            )
         },
         Rule("5.4", "one deleted for all is found no more") { f in
             let users = try await f.users("ana", "ben")
             let one = try await users[0].converse([users[1].id], distinct: true)
             try await users[0].does("DELETE", Layer.path(one) + "?mode=all_participants")
-            f.succeeded(try await users[0].call("POST", "/conversations", User.conversation([users[1].id], distinct: true)), 201)
+            f.succeeded(
+                try await users[0].call("POST", "/conversations", User.conversation([users[1].id], distinct: true)), 201
+            )
         },
         Rule("5.4", "one the caller deleted on their devices is found, visible again, empty up to the deletion") { f in
             let users = try await f.users("ana", "ben")
             let one = try await users[0].converse([users[1].id], distinct: true)
             try await users[0].send("before", to: one)
             try await users[1].does("DELETE", Layer.path(one) + "?mode=my_devices")
-            let answer = try await users[1].call("POST", "/conversations", User.conversation([users[0].id], distinct: true))
+            let answer = try await users[1]
+                .call("POST", "/conversations", User.conversation([users[0].id], distinct: true))
             f.succeeded(answer, 200)
             f.equal(answer.json["id"].string, one)
             f.equal(answer.json["last_message"], .null)
@@ -188,7 +209,9 @@ extension S05 {
             let answers = try await withThrowingTaskGroup(of: RESTResponse.self) { group in
                 for number in 0..<8 {
                     let (caller, other) = (users[number % 2], users[(number + 1) % 2])
-                    group.addTask { try await caller.call("POST", "/conversations", User.conversation([other.id], distinct: true)) }
+                    group.addTask {
+                        try await caller.call("POST", "/conversations", User.conversation([other.id], distinct: true))
+                    }
                 }
                 return try await group.reduce(into: [RESTResponse]()) { $0.append($1) }
             }
@@ -236,7 +259,8 @@ extension S05 {
             try await users[0].send("fence", to: id)
             for socket in sockets { try await socket.message("fence") }
             f.check(!sockets[0].history.contains { $0.isChange("update", of: "Message") }, "Ana was told")
-            f.check(sockets[1].history.contains { $0.isChange("update", of: "Message", id: message) }, "Ben was not told")
+            f.check(
+                sockets[1].history.contains { $0.isChange("update", of: "Message", id: message) }, "Ben was not told")
         },
         Rule("5.4", "receipt switches that are no booleans are 422", .doc) { f in
             let ana = try await f.user("ana")
@@ -250,7 +274,8 @@ extension S05 {
             let ana = try await f.user("ana")
             let id = try await ana.converse([])
             for name in ["delivery_receipts", "read_receipts"] {
-                f.refused(try await ana.call("PATCH", Layer.path(id), [set(name, false)]), "invalid_property", property: name)
+                f.refused(
+                    try await ana.call("PATCH", Layer.path(id), [set(name, false)]), "invalid_property", property: name)
             }
         },
     ]

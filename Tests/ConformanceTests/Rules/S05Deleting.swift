@@ -56,7 +56,9 @@ extension S05 {
             let old = try await scene.sent("old")
             let position = try await scene.ana.load(scene.conversation)["position"].int ?? 0
             let new = try await scene.sent("new", by: scene.ben)
-            f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(position)"), 204)
+            f.succeeded(
+                try await scene.ana.call(
+                    "DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(position)"), 204)
             let object = try await scene.ana.load(scene.conversation)
             f.equal([object["unread_message_count"].int, object["total_message_count"].int], [1, 1])
             f.equal(try await scene.ana.get(Layer.path(scene.conversation) + "/messages").ids, [new])
@@ -64,25 +66,34 @@ extension S05 {
             for socket in [scene.acting, scene.own] {
                 let packet = try await socket.change("delete", "Conversation", scene.conversation)
                 f.equal(packet.data, ["mode": "my_devices", "from_position": .integer(Int64(position) * 8192)])
-                let counts = try await socket.change("update", "Conversation", scene.conversation) { $0.has("set", "total_message_count", value: 1) }
+                let counts = try await socket.change("update", "Conversation", scene.conversation) {
+                    $0.has("set", "total_message_count", value: 1)
+                }
                 f.check(counts.data.has("set", "unread_message_count", value: 1), "\(counts.data)")
                 f.equal(counts.body["user_position"], packet.body["user_position"])
             }
             f.equal(try await scene.ben.load(scene.conversation)["total_message_count"], 2)
             // A position up to which everything is already deleted has no effect.
             for earlier in [position, 0] {
-                f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(earlier)"), 204)
+                f.succeeded(
+                    try await scene.ana.call(
+                        "DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(earlier)"), 204)
             }
             f.equal(try await scene.ana.load(scene.conversation)["total_message_count"], 1)
             // A position beyond the head means the head.
-            f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=99999999999999999999"), 204)
+            f.succeeded(
+                try await scene.ana.call(
+                    "DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=99999999999999999999"), 204)
             f.refused(try await scene.ana.call("GET", Layer.path(scene.conversation)), "not_found")
         },
-        Rule("5.7", "a position with all_participants, or one that is no number, is 422 invalid_property position", .doc) { f in
+        Rule(
+            "5.7", "a position with all_participants, or one that is no number, is 422 invalid_property position", .doc
+        ) { f in
             let ana = try await f.user("ana")
             let path = Layer.path(try await ana.converse([]))
             for query in [
-                "mode=all_participants&position=1", "mode=my_devices&position=x", "mode=my_devices&position=-1", "mode=my_devices&position=",
+                "mode=all_participants&position=1", "mode=my_devices&position=x", "mode=my_devices&position=-1",
+                "mode=my_devices&position=",
             ] {
                 f.refused(try await ana.call("DELETE", path + "?" + query), "invalid_property", property: "position")
             }
@@ -113,7 +124,8 @@ extension S05 {
         Rule("5.7", "a mode that is none is 422 invalid_property mode") { f in
             let ana = try await f.user("ana")
             let id = try await ana.converse([])
-            f.refused(try await ana.call("DELETE", Layer.path(id) + "?mode=everything"), "invalid_property", property: "mode")
+            f.refused(
+                try await ana.call("DELETE", Layer.path(id) + "?mode=everything"), "invalid_property", property: "mode")
         },
         Rule("5.7", "a conversation that is not there is 404 not_found") { f in
             let users = try await f.users("ana", "ben")
@@ -138,7 +150,9 @@ extension S05 {
     // MARK: 5.8
 
     /// Creates a conversation with three messages by Ana, none of which Ben has read.
-    private static func three(_ f: Fixture) async throws -> (ben: User, id: String, positions: [Int], messages: [String]) {
+    private static func three(
+        _ f: Fixture
+    ) async throws -> (ben: User, id: String, positions: [Int], messages: [String]) {
         let users = try await f.users("ana", "ben")
         let id = try await users[0].converse(users[1])
         var messages: [JSONValue] = []
@@ -149,7 +163,9 @@ extension S05 {
     static let readingAll: [Rule] = [
         Rule("5.8", "mark_all_read with a position reads every message up to it: 204") { f in
             let (ben, id, positions, messages) = try await three(f)
-            f.succeeded(try await ben.call("POST", Layer.path(id) + "/mark_all_read", ["position": .integer(Int64(positions[1]))]), 204)
+            f.succeeded(
+                try await ben.call(
+                    "POST", Layer.path(id) + "/mark_all_read", ["position": .integer(Int64(positions[1]))]), 204)
             f.equal(try await ben.load(id)["unread_message_count"], 1)
             var unread: [Bool?] = []
             for message in messages { unread.append(try await ben.load(message)["is_unread"].bool) }
@@ -158,7 +174,8 @@ extension S05 {
         },
         Rule("5.8", "a position between two messages reads those before it") { f in
             let (ben, id, positions, _) = try await three(f)
-            try await ben.does("POST", Layer.path(id) + "/mark_all_read", ["position": .integer(Int64(positions[1] + 1))])
+            try await ben.does(
+                "POST", Layer.path(id) + "/mark_all_read", ["position": .integer(Int64(positions[1] + 1))])
             f.equal(try await ben.load(id)["unread_message_count"], 1)
         },
         Rule("5.8", "position null, an empty object and no body at all read everything") { f in
@@ -177,7 +194,10 @@ extension S05 {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for position in positions + [positions[2]] {
                     group.addTask {
-                        try await ben.call("POST", Layer.path(id) + "/mark_all_read", ["position": .integer(Int64(position))]).status
+                        try await ben.call(
+                            "POST", Layer.path(id) + "/mark_all_read", ["position": .integer(Int64(position))]
+                        )
+                        .status
                     }
                 }
                 for try await status in group { f.equal(status, 204) }
@@ -188,7 +208,8 @@ extension S05 {
             let (ben, id, _, _) = try await three(f)
             for value: JSONValue in ["1", 1.5, [:]] {
                 f.refused(
-                    try await ben.call("POST", Layer.path(id) + "/mark_all_read", ["position": value]), "invalid_property", property: "position")
+                    try await ben.call("POST", Layer.path(id) + "/mark_all_read", ["position": value]),
+                    "invalid_property", property: "position")
             }
         },
         Rule("5.8", "mark_all_read of a conversation that is not there is 404, of a former participant's 403") { f in

@@ -19,7 +19,9 @@ enum S05Loads {
         return (users, ids)
     }
 
-    private static func isLoaded(_ f: Fixture, _ user: User, _ loaded: JSONValue, messages: Int, line: UInt = #line) async throws {
+    private static func isLoaded(
+        _ f: Fixture, _ user: User, _ loaded: JSONValue, messages: Int, line: UInt = #line
+    ) async throws {
         let id = loaded["id"].string ?? ""
         var members = loaded.object ?? [:]
         members["messages"] = nil
@@ -29,7 +31,11 @@ enum S05Loads {
     }
 
     static let rules: [Rule] = [
-        Rule("5.2", "with messages=N each conversation of a list comes with its N newest messages, as their list shows them", .doc) { f in
+        Rule(
+            "5.2",
+            "with messages=N each conversation of a list comes with its N newest messages, as their list shows them",
+            .doc
+        ) { f in
             let (users, ids) = try await three(f)
             for count in [1, 3, 100] {
                 for order in ["", "&sort_by=last_message"] {
@@ -37,15 +43,23 @@ enum S05Loads {
                     f.equal(list.header("Layer-Count"), "3")
                     f.equal(Set(list.json.ids), Set(ids))
                     f.equal(list.json.ids, try await users[0].get("/conversations?\(order)").ids)
-                    for conversation in list.json.array ?? [] { try await isLoaded(f, users[0], conversation, messages: count) }
+                    for conversation in list.json.array ?? [] {
+                        try await isLoaded(f, users[0], conversation, messages: count)
+                    }
                 }
             }
         },
-        Rule("5.2", "with messages=unread a conversation comes with all from the first unread message on, a read one with its newest", .doc) { f in
+        Rule(
+            "5.2",
+            "with messages=unread a conversation comes with all from the first unread message on, a read one with its newest",
+            .doc
+        ) { f in
             let (users, ids) = try await three(f)
             let list = try await users[0].get("/conversations?messages=unread")
             f.equal(list.ids, ids.reversed())
-            for (conversation, count) in zip(list.array ?? [], [3, 1, 0]) { try await isLoaded(f, users[0], conversation, messages: count) }
+            for (conversation, count) in zip(list.array ?? [], [3, 1, 0]) {
+                try await isLoaded(f, users[0], conversation, messages: count)
+            }
             f.equal(list[0]["messages"][2]["is_unread"], true)
         },
         Rule("5.2", "a conversation the caller was removed from comes with the messages of then", .doc) { f in
@@ -62,7 +76,9 @@ enum S05Loads {
             var path: String? = "/conversations?messages=2&page_size=2"
             while let next = path {
                 let answer = try await users[0].does("GET", next)
-                for conversation in answer.json.array ?? [] { try await isLoaded(f, users[0], conversation, messages: 2) }
+                for conversation in answer.json.array ?? [] {
+                    try await isLoaded(f, users[0], conversation, messages: 2)
+                }
                 found += answer.json.ids
                 path = try S01Lists.nextPage(f, answer)
                 if let path { f.check(path.contains("messages=2&page_size=2&"), path) }
@@ -72,14 +88,17 @@ enum S05Loads {
         Rule("5.2", "what messages cannot be is 422 messages", .doc) { f in
             let ana = try await f.user("ana")
             for value in ["0", "101", "-1", "all", "1.5"] {
-                f.refused(try await ana.call("GET", "/conversations?messages=\(value)"), "invalid_property", property: "messages")
+                f.refused(
+                    try await ana.call("GET", "/conversations?messages=\(value)"), "invalid_property",
+                    property: "messages")
             }
         },
         Rule("5.2", "conversations come without messages unless they are asked for", .doc) { f in
             let (users, _) = try await three(f)
             for path in ["/conversations", "/conversations?messages="] {
                 for conversation in try await users[0].get(path).array ?? [] {
-                    f.check(conversation.object?["messages"] == nil && conversation.object?["messages_next"] == nil, path)
+                    f.check(
+                        conversation.object?["messages"] == nil && conversation.object?["messages_next"] == nil, path)
                 }
             }
         },

@@ -31,7 +31,9 @@ extension S05 {
         Rule("5.5", "a result over the limit is 422 participants, and nothing is applied") { f in
             let ana = try await f.user("ana")
             let id = try await ana.converse((0..<249).map { Layer.identity("p\($0).\(f.mark)") })
-            let add: JSONValue = ["operation": "add", "property": "participants", "id": .string(Layer.identity("more.\(f.mark)"))]
+            let add: JSONValue = [
+                "operation": "add", "property": "participants", "id": .string(Layer.identity("more.\(f.mark)")),
+            ]
             let answer = try await ana.call("PATCH", Layer.path(id), [set("metadata.a", "1"), add])
             f.refused(answer, "invalid_property", property: "participants")
             let object = try await ana.load(id)
@@ -96,7 +98,9 @@ extension S05 {
                 let messages = try await user.get(Layer.path(id) + "/messages").array ?? []
                 f.equal(messages.map { $0["recipient_status"][users[1].id] }, ["read", "read"])
             }
-            f.equal((try await users[1].get(Layer.path(id) + "/messages").array ?? []).map { $0["is_unread"] }, [false, false])
+            f.equal(
+                (try await users[1].get(Layer.path(id) + "/messages").array ?? []).map { $0["is_unread"] },
+                [false, false])
             try await users[0].send("new", to: id)
             f.equal(try await users[1].load(id)["unread_message_count"], 1)
         },
@@ -118,7 +122,8 @@ extension S05 {
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([])
             for operation: JSONValue in [
-                ["operation": "add", "property": "participants"], ["operation": "add", "property": "participants", "id": 5],
+                ["operation": "add", "property": "participants"],
+                ["operation": "add", "property": "participants", "id": 5],
                 ["operation": "add", "property": "participants", "id": "layer:///messages/x"],
             ] {
                 let answer = try await users[0].call("PATCH", Layer.path(id), [add(users[1]), operation])
@@ -145,14 +150,24 @@ extension S05 {
     static let metadataPatches: [Rule] = [
         patching("a key is set", from: ["a": "1"], [set("metadata.b", "2")], gives: ["a": "1", "b": "2"]),
         patching("a key is replaced", from: ["a": "1"], [set("metadata.a", "2")], gives: ["a": "2"]),
-        patching("missing objects on the way are made", from: [:], [set("metadata.a.b.c", "1")], gives: ["a": ["b": ["c": "1"]]]),
-        patching("a key is deleted", from: ["a": "1", "b": "2"], [delete("metadata.a")], gives: ["b": "2"]),
-        patching("deleting a missing key does nothing", from: ["a": "1"], [delete("metadata.x"), delete("metadata.x.y")], gives: ["a": "1"]),
-        patching("set metadata replaces everything", from: ["a": "1", "b": ["c": "2"]], [set("metadata", ["d": "3"])], gives: ["d": "3"]),
-        patching("an object may be set", from: ["a": ["b": "1"]], [set("metadata.a", ["c": "2"])], gives: ["a": ["c": "2"]]),
-        patching("a subtree may be deleted", from: ["a": ["b": "1", "c": "2"], "d": "3"], [delete("metadata.a")], gives: ["d": "3"]),
         patching(
-            "operations are executed in order", from: [:], [set("metadata.a", "1"), delete("metadata.a"), set("metadata.a", "2")],
+            "missing objects on the way are made", from: [:], [set("metadata.a.b.c", "1")],
+            gives: ["a": ["b": ["c": "1"]]]),
+        patching("a key is deleted", from: ["a": "1", "b": "2"], [delete("metadata.a")], gives: ["b": "2"]),
+        patching(
+            "deleting a missing key does nothing", from: ["a": "1"], [delete("metadata.x"), delete("metadata.x.y")],
+            gives: ["a": "1"]),
+        patching(
+            "set metadata replaces everything", from: ["a": "1", "b": ["c": "2"]], [set("metadata", ["d": "3"])],
+            gives: ["d": "3"]),
+        patching(
+            "an object may be set", from: ["a": ["b": "1"]], [set("metadata.a", ["c": "2"])], gives: ["a": ["c": "2"]]),
+        patching(
+            "a subtree may be deleted", from: ["a": ["b": "1", "c": "2"], "d": "3"], [delete("metadata.a")],
+            gives: ["d": "3"]),
+        patching(
+            "operations are executed in order", from: [:],
+            [set("metadata.a", "1"), delete("metadata.a"), set("metadata.a", "2")],
             gives: ["a": "2"]),
         Rule("5.6", "participants and metadata may be patched in one request") { f in
             let users = try await f.users("ana", "ben")
@@ -165,7 +180,8 @@ extension S05 {
         Rule("5.6", "one bad operation and nothing is applied") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([])
-            let answer = try await users[0].call("PATCH", Layer.path(id), [add(users[1]), set("metadata.a", "1"), set("metadata.b", 5)])
+            let answer = try await users[0]
+                .call("PATCH", Layer.path(id), [add(users[1]), set("metadata.a", "1"), set("metadata.b", 5)])
             f.refused(answer, "invalid_property", property: "metadata.b")
             let object = try await users[0].load(id)
             f.equal(object["participants"].ids, [users[0].id])
@@ -175,7 +191,9 @@ extension S05 {
             let ana = try await f.user("ana")
             let id = try await ana.converse([])
             for property in ["distinct", "unread_message_count", "last_message", "created_at", "colour", "id"] {
-                f.refused(try await ana.call("PATCH", Layer.path(id), [set(property, "x")]), "invalid_property", property: property)
+                f.refused(
+                    try await ana.call("PATCH", Layer.path(id), [set(property, "x")]), "invalid_property",
+                    property: property)
             }
         },
         Rule("5.6", "a conversation that is not there is 404 not_found") { f in

@@ -5,7 +5,8 @@ import ProtocolClient
 
 /// Rules of section 6: messages and message parts.
 enum S06 {
-    static let rules: [Rule] = object + parts + listing + getting + sending + refusals + notifications + deleting + editing
+    static let rules: [Rule] =
+        object + parts + listing + getting + sending + refusals + notifications + deleting + editing
 
     // MARK: 6.1
 
@@ -19,7 +20,9 @@ enum S06 {
             f.check(path.wholeMatch(of: /\/messages\/[0-9a-f-]{36}/) != nil, path)
             f.equal(message["url"].string, f.system.publicURL + path)
             f.equal(message["receipts_url"].string, f.system.publicURL + path + "/receipts")
-            f.equal(message["conversation"], ["id": .string(conversation), "url": .string(f.system.publicURL + Layer.path(conversation))])
+            f.equal(
+                message["conversation"],
+                ["id": .string(conversation), "url": .string(f.system.publicURL + Layer.path(conversation))])
             f.check((message["position"].int ?? -1) > 0, "position \(message["position"])")
             f.check(Layer.isTimestamp(message["sent_at"].string), "sent_at \(message["sent_at"])")
             f.check(message["updated_at"].isNull, "updated_at \(message["updated_at"])")
@@ -73,7 +76,9 @@ enum S06 {
 
     // MARK: 6.2
 
-    static func send(_ user: User, _ conversation: String, parts: JSONValue, id: String? = nil) async throws -> RESTResponse {
+    static func send(
+        _ user: User, _ conversation: String, parts: JSONValue, id: String? = nil
+    ) async throws -> RESTResponse {
         var body: JSONValue = ["parts": parts]
         if let id { body["id"] = .string(id) }
         return try await user.call("POST", Layer.path(conversation) + "/messages", body)
@@ -89,7 +94,9 @@ enum S06 {
             let list = try await users[1].does("GET", Layer.path(conversation) + "/messages")
             f.equal((list.json.array ?? []).compactMap { $0["parts"][0]["body"].string }, ["2", "1", "0"])
             f.equal(list.header("Layer-Count"), "3")
-            for message in list.json.array ?? [] { f.equal(message, try await users[1].load(message["id"].string ?? "")) }
+            for message in list.json.array ?? [] {
+                f.equal(message, try await users[1].load(message["id"].string ?? ""))
+            }
         },
         Rule("6.3", "only messages visible to the caller are listed and counted") { f in
             let users = try await f.users("ana", "ben")
@@ -170,7 +177,9 @@ enum S06 {
         Rule("6.6", "when the last message goes, the one before it is last_message, and null when none is left") { f in
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse(users[1])
-            let (first, second) = (try await users[0].sendID("1", to: conversation), try await users[0].sendID("2", to: conversation))
+            let (first, second) = (
+                try await users[0].sendID("1", to: conversation), try await users[0].sendID("2", to: conversation)
+            )
             try await users[0].does("DELETE", Layer.path(second) + "?mode=all_participants")
             f.equal(try await users[1].load(conversation)["last_message"]["id"].string, first)
             try await users[1].does("DELETE", Layer.path(first) + "?mode=my_devices")
@@ -192,14 +201,16 @@ enum S06 {
             let conversation = try await users[0].converse(users[1])
             let message = try await users[1].sendID("x", to: conversation)
             try await users[0].patch(conversation, remove(users[1]))
-            f.refused(try await users[1].call("DELETE", Layer.path(message) + "?mode=all_participants"), "access_denied")
+            f.refused(
+                try await users[1].call("DELETE", Layer.path(message) + "?mode=all_participants"), "access_denied")
             f.succeeded(try await users[0].call("GET", Layer.path(message)), 200)
         },
         Rule("6.6", "without a mode it is 422 missing_property mode, with a strange one invalid_property") { f in
             let ana = try await f.user("ana")
             let message = try await ana.sendID("x", to: try await ana.converse([]))
             f.refused(try await ana.call("DELETE", Layer.path(message)), "missing_property", property: "mode")
-            f.refused(try await ana.call("DELETE", Layer.path(message) + "?mode=x"), "invalid_property", property: "mode")
+            f.refused(
+                try await ana.call("DELETE", Layer.path(message) + "?mode=x"), "invalid_property", property: "mode")
         },
     ]
 }

@@ -80,39 +80,66 @@ extension S06 {
             f.equal((message["parts"].array ?? []).compactMap { $0["body"].string }, texts)
         },
         echoes(
-            "a MIME type with parameters", ["mime_type": "application/vnd.layer.text+json; role=root;parent-node-id=a-B_9 ; x=\"y\"", "body": "{}"]),
+            "a MIME type with parameters",
+            ["mime_type": "application/vnd.layer.text+json; role=root;parent-node-id=a-B_9 ; x=\"y\"", "body": "{}"]),
         echoes("a MIME type of any kind", ["mime_type": "Not/Registered+At.ALL", "body": "x"]),
-        echoes("a text with every kind of character", ["mime_type": "text/plain", "body": "a\u{1}\n\t\"\\/é日本🎉\u{2028}"]),
+        echoes(
+            "a text with every kind of character", ["mime_type": "text/plain", "body": "a\u{1}\n\t\"\\/é日本🎉\u{2028}"]),
         echoes("an empty text", ["mime_type": "text/plain", "body": ""]),
-        echoes("a base64 body with its encoding", ["mime_type": "image/png", "body": "iVBORw0KGgo=", "encoding": "base64"]),
-        echoes("a text of 2048 UTF-16 units", ["mime_type": "text/plain", "body": .string(String(repeating: "日", count: 2048))]),
-        echoes("a text of 1024 characters of two UTF-16 units", ["mime_type": "text/plain", "body": .string(String(repeating: "🎉", count: 1024))]),
+        echoes(
+            "a base64 body with its encoding", ["mime_type": "image/png", "body": "iVBORw0KGgo=", "encoding": "base64"]),
+        echoes(
+            "a text of 2048 UTF-16 units",
+            ["mime_type": "text/plain", "body": .string(String(repeating: "日", count: 2048))]),
+        echoes(
+            "a text of 1024 characters of two UTF-16 units",
+            ["mime_type": "text/plain", "body": .string(String(repeating: "🎉", count: 1024))]),
         echoes(
             "a base64 body of 2048 bytes",
-            ["mime_type": "image/png", "encoding": "base64", "body": .string(Data(repeating: 7, count: 2048).base64EncodedString())]),
-        refusesPart("a text of 2049 units", "invalid_property", "parts.0.body", [text(String(repeating: "x", count: 2049))]),
+            [
+                "mime_type": "image/png", "encoding": "base64",
+                "body": .string(Data(repeating: 7, count: 2048).base64EncodedString()),
+            ]),
+        refusesPart(
+            "a text of 2049 units", "invalid_property", "parts.0.body", [text(String(repeating: "x", count: 2049))]),
         refusesPart(
             "a base64 body of 2049 bytes", "invalid_property", "parts.1.body",
-            [text("a"), ["mime_type": "a/b", "encoding": "base64", "body": .string(Data(repeating: 7, count: 2049).base64EncodedString())]]),
-        refusesPart("a base64 body that is none", "invalid_property", "parts.0.body", [["mime_type": "a/b", "encoding": "base64", "body": "%%%"]]),
+            [
+                text("a"),
+                [
+                    "mime_type": "a/b", "encoding": "base64",
+                    "body": .string(Data(repeating: 7, count: 2049).base64EncodedString()),
+                ],
+            ]),
         refusesPart(
-            "an encoding that is not base64", "invalid_property", "parts.0.encoding", [["mime_type": "a/b", "encoding": "rot13", "body": "x"]]),
+            "a base64 body that is none", "invalid_property", "parts.0.body",
+            [["mime_type": "a/b", "encoding": "base64", "body": "%%%"]]),
+        refusesPart(
+            "an encoding that is not base64", "invalid_property", "parts.0.encoding",
+            [["mime_type": "a/b", "encoding": "rot13", "body": "x"]]),
         refusesPart("a part without a MIME type", "missing_property", "parts.0.mime_type", [["body": "x"]]),
-        refusesPart("a MIME type that is no string", "invalid_property", "parts.0.mime_type", [["mime_type": 5, "body": "x"]]),
-        refusesPart("a body that is no string", "invalid_property", "parts.0.body", [["mime_type": "text/plain", "body": ["x"]]]),
         refusesPart(
-            "more than 1000 parts", "invalid_property", "parts", .array(Array(repeating: ["mime_type": "a/b", "body": "x"], count: 1001))),
+            "a MIME type that is no string", "invalid_property", "parts.0.mime_type", [["mime_type": 5, "body": "x"]]),
+        refusesPart(
+            "a body that is no string", "invalid_property", "parts.0.body",
+            [["mime_type": "text/plain", "body": ["x"]]]),
+        refusesPart(
+            "more than 1000 parts", "invalid_property", "parts",
+            .array(Array(repeating: ["mime_type": "a/b", "body": "x"], count: 1001))),
         Rule("6.2", "1000 parts are allowed") { f in
             let ana = try await f.user("ana")
             let answer = try await send(
-                ana, try await ana.converse([]), parts: .array(Array(repeating: ["mime_type": "a/b", "body": "x"], count: 1000)))
+                ana, try await ana.converse([]),
+                parts: .array(Array(repeating: ["mime_type": "a/b", "body": "x"], count: 1000)))
             f.succeeded(answer, 201)
             f.equal(answer.json["parts"].array?.count, 1000)
         },
         Rule("6.2", "inline parts of more than 256 KB together are 422 parts") { f in
             let ana = try await f.user("ana")
             let parts = Array(repeating: text(String(repeating: "x", count: 2048)), count: 129)
-            f.refused(try await send(ana, try await ana.converse([]), parts: .array(parts)), "invalid_property", property: "parts")
+            f.refused(
+                try await send(ana, try await ana.converse([]), parts: .array(parts)), "invalid_property",
+                property: "parts")
         },
         Rule("6.2", "size, where it is shown, is the number of bytes of the decoded content", .doc) { f in
             let ana = try await f.user("ana")
@@ -126,14 +153,18 @@ extension S06 {
 
     // MARK: 6.7
 
-    private static func twoParts(_ f: Fixture) async throws -> (ana: User, ben: User, conversation: String, message: JSONValue, path: String) {
+    private static func twoParts(
+        _ f: Fixture
+    ) async throws -> (ana: User, ben: User, conversation: String, message: JSONValue, path: String) {
         let users = try await f.users("ana", "ben")
         let conversation = try await users[0].converse(users[1])
         let message = try await send(users[0], conversation, parts: [text("one"), text("two")]).json
         return (users[0], users[1], conversation, message, Layer.path(message["id"].string ?? ""))
     }
 
-    private static func bodies(_ message: JSONValue) -> [String] { (message["parts"].array ?? []).compactMap { $0["body"].string } }
+    private static func bodies(_ message: JSONValue) -> [String] {
+        (message["parts"].array ?? []).compactMap { $0["body"].string }
+    }
 
     static let editing: [Rule] = [
         Rule("6.7", "GET …/parts is 200 with the parts of the message", .doc) { f in
@@ -159,7 +190,9 @@ extension S06 {
         Rule("6.7", "a part or message that is not there is 404 not_found", .doc) { f in
             let (ana, _, _, _, path) = try await twoParts(f)
             let stranger = try await f.user("cleo")
-            for name in ["2", Layer.uuid(), "x"] { f.refused(try await ana.call("GET", "\(path)/parts/\(name)"), "not_found") }
+            for name in ["2", Layer.uuid(), "x"] {
+                f.refused(try await ana.call("GET", "\(path)/parts/\(name)"), "not_found")
+            }
             f.refused(try await stranger.call("GET", path + "/parts"), "not_found")
             f.refused(try await stranger.call("PUT", path + "/parts/0", text("x")), "not_found")
         },
@@ -176,7 +209,8 @@ extension S06 {
         Rule("6.7", "PUT …/parts/:part is 200 with the part, which is replaced", .doc) { f in
             let (ana, ben, _, before, path) = try await twoParts(f)
             let part: JSONValue = ["mime_type": "image/png", "encoding": "base64", "body": "AAEC"]
-            let answer = try await ana.call("PUT", path + "/parts/" + Layer.last(before["parts"][0]["id"].string ?? ""), part)
+            let answer = try await ana.call(
+                "PUT", path + "/parts/" + Layer.last(before["parts"][0]["id"].string ?? ""), part)
             f.succeeded(answer, 200)
             let message = try await ben.get(path)
             for (name, value) in part.object ?? [:] {
@@ -196,7 +230,8 @@ extension S06 {
         },
         Rule("6.7", "DELETE …/parts/:part is 204 and removes it", .doc) { f in
             let (ana, ben, _, before, path) = try await twoParts(f)
-            f.succeeded(try await ana.call("DELETE", path + "/parts/" + Layer.last(before["parts"][0]["id"].string ?? "")), 204)
+            f.succeeded(
+                try await ana.call("DELETE", path + "/parts/" + Layer.last(before["parts"][0]["id"].string ?? "")), 204)
             f.equal(bodies(try await ben.get(path)), ["two"])
         },
         Rule("6.7", "the last part cannot be removed: 422 invalid_operation", .doc) { f in

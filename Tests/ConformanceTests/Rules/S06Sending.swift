@@ -47,7 +47,8 @@ extension S06 {
                     group.addTask {
                         let client = f.system.client(gateway, f.version)
                         let path = Layer.path(conversation) + "/messages"
-                        return try await client.call("POST", path, body: User.message("x", id: id), token: ana.session).status
+                        return try await client.call("POST", path, body: User.message("x", id: id), token: ana.session)
+                            .status
                     }
                 }
                 return try await group.reduce(into: [Int]()) { $0.append($1) }
@@ -69,7 +70,8 @@ extension S06 {
         Rule("6.5", "a message \(what) is \(Fixture.errors[error]?.status ?? 0) \(error) \(property ?? "")") { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
-            f.refused(try await ana.call("POST", Layer.path(conversation) + "/messages", body), error, property: property)
+            f.refused(
+                try await ana.call("POST", Layer.path(conversation) + "/messages", body), error, property: property)
             f.refused(try await ana.socket().ask("Message.create", conversation, body), error, property: property)
             f.equal(try await ana.load(conversation)["total_message_count"], 0)
         }
@@ -80,12 +82,15 @@ extension S06 {
         Rule("6.5", "a message with an empty list of parts is 422 parts") { f in
             let ana = try await f.user("ana")
             let answer = try await send(ana, try await ana.converse([]), parts: [])
-            f.refused(answer, answer.errorID == "missing_property" ? "missing_property" : "invalid_property", property: "parts")
+            f.refused(
+                answer, answer.errorID == "missing_property" ? "missing_property" : "invalid_property",
+                property: "parts")
         },
         refuses("whose parts are no list", "invalid_property", "parts", ["parts": "x"]),
         refuses("with a part that is no object", "invalid_property", "parts.0", ["parts": ["x"]]),
         refuses("with an id that is none", "invalid_property", "id", User.message("x", id: "nothing")),
-        refuses("with the id of a conversation", "invalid_property", "id", User.message("x", id: Layer.newConversation())),
+        refuses(
+            "with the id of a conversation", "invalid_property", "id", User.message("x", id: Layer.newConversation())),
         Rule("6.5", "a conversation that is not there is 404 not_found") { f in
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse([])
@@ -107,8 +112,11 @@ extension S06 {
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse(users[1])
             try await users[0].patch(conversation, remove(users[1]))
-            f.refused(try await users[1].call("POST", Layer.path(conversation) + "/messages", User.message("x")), "access_denied")
-            f.refused(try await users[1].socket().ask("Message.create", conversation, User.message("x")), "access_denied")
+            f.refused(
+                try await users[1].call("POST", Layer.path(conversation) + "/messages", User.message("x")),
+                "access_denied")
+            f.refused(
+                try await users[1].socket().ask("Message.create", conversation, User.message("x")), "access_denied")
         },
         Rule("6.5", "a part id outside its message, or used twice, is 422 parts.N.id", versions: [.v3]) { f in
             let ana = try await f.user("ana")
@@ -116,11 +124,16 @@ extension S06 {
             let (id, other) = (Layer.newMessage(), Layer.newMessage())
             let part = { (partID: String) -> JSONValue in ["mime_type": "a/b", "body": "x", "id": .string(partID)] }
             f.refused(
-                try await send(ana, conversation, parts: [part("\(other)/parts/\(Layer.uuid())")], id: id), "invalid_property",
+                try await send(ana, conversation, parts: [part("\(other)/parts/\(Layer.uuid())")], id: id),
+                "invalid_property",
                 property: "parts.0.id")
             let twice = part("\(id)/parts/\(Layer.uuid())")
-            f.refused(try await send(ana, conversation, parts: [twice, twice], id: id), "invalid_property", property: "parts.1.id")
-            f.refused(try await send(ana, conversation, parts: [part("nothing")], id: id), "invalid_property", property: "parts.0.id")
+            f.refused(
+                try await send(ana, conversation, parts: [twice, twice], id: id), "invalid_property",
+                property: "parts.1.id")
+            f.refused(
+                try await send(ana, conversation, parts: [part("nothing")], id: id), "invalid_property",
+                property: "parts.0.id")
         },
     ]
 
@@ -143,7 +156,9 @@ extension S06 {
         Rule("6.5", "a notification never causes an error") { f in
             let ana = try await f.user("ana")
             let conversation = try await ana.converse([])
-            for notification: JSONValue in ["text", 5, [], nil, ["text": 5, "recipients": "x"], ["recipients": ["nobody": 7]]] {
+            for notification: JSONValue in [
+                "text", 5, [], nil, ["text": 5, "recipients": "x"], ["recipients": ["nobody": 7]],
+            ] {
                 var body = User.message("x")
                 body["notification"] = notification
                 f.succeeded(try await ana.call("POST", Layer.path(conversation) + "/messages", body), 201)

@@ -4,7 +4,9 @@ import ProtocolClient
 
 /// Rules of section 7: receipts.
 enum S07 {
-    private static func message(_ f: Fixture) async throws -> (ana: User, ben: User, conversation: String, message: String) {
+    private static func message(
+        _ f: Fixture
+    ) async throws -> (ana: User, ben: User, conversation: String, message: String) {
         let users = try await f.users("ana", "ben")
         let conversation = try await users[0].converse(users[1])
         return (users[0], users[1], conversation, try await users[0].sendID("x", to: conversation))
@@ -24,7 +26,10 @@ enum S07 {
             f.equal(try await ben.load(message)["is_unread"], true)
             f.equal(try await ben.load(conversation)["unread_message_count"], 1)
         },
-        Rule("7", "a read receipt is 204, the status is read, the message is unread no more, and the unread count one less") { f in
+        Rule(
+            "7",
+            "a read receipt is 204, the status is read, the message is unread no more, and the unread count one less"
+        ) { f in
             let (ana, ben, conversation, message) = try await message(f)
             try await ana.send("another", to: conversation)
             f.succeeded(try await give(ben, ["type": "read"], message), 204)
@@ -51,7 +56,9 @@ enum S07 {
             try await scene.ben.receipt("read", message)
             for socket in scene.all { try await socket.change("update", "Message", message) }
             for socket in [scene.other, scene.otherToo] {
-                try await socket.change("update", "Conversation", scene.conversation) { $0.has("set", "unread_message_count", value: 0) }
+                try await socket.change("update", "Conversation", scene.conversation) {
+                    $0.has("set", "unread_message_count", value: 0)
+                }
             }
             let seen = try await scene.seen {
                 for type in ["read", "delivery", "read"] { try await scene.ben.receipt(type, message) }
@@ -87,47 +94,64 @@ enum S07 {
             for number in 0..<20 { messages.append(try await users[0].sendID("\(number)", to: conversation)) }
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for (index, message) in messages.enumerated() {
-                    group.addTask { try await give(users[1], ["type": index % 2 == 0 ? "read" : "delivery"], message).status }
+                    group.addTask {
+                        try await give(users[1], ["type": index % 2 == 0 ? "read" : "delivery"], message).status
+                    }
                 }
                 for try await status in group { f.equal(status, 204) }
             }
             f.equal(try await users[1].load(conversation)["unread_message_count"], 10)
             for (index, message) in messages.enumerated() {
-                f.equal(try await users[0].load(message)["recipient_status"][users[1].id], index % 2 == 0 ? "read" : "delivered")
+                f.equal(
+                    try await users[0].load(message)["recipient_status"][users[1].id],
+                    index % 2 == 0 ? "read" : "delivered")
             }
         },
-        Rule("7", "in a conversation of more than 25, recipient_status names the sender and the reader only", .doc) { f in
+        Rule("7", "in a conversation of more than 25, recipient_status names the sender and the reader only", .doc) {
+            f in
             let users = try await f.users("ana", "ben")
             let many = (0..<25).map { Layer.identity("p\($0).\(f.mark)") }
             let conversation = try await users[0].converse([users[1].id] + many)
             let message = try await users[0].sendID("x", to: conversation)
             try await users[1].receipt("read", message)
-            f.equal(try await users[1].load(message)["recipient_status"], .object([users[0].id: "read", users[1].id: "read"]))
+            f.equal(
+                try await users[1].load(message)["recipient_status"],
+                .object([users[0].id: "read", users[1].id: "read"]))
             f.equal(try await users[0].load(message)["recipient_status"][users[0].id], "read")
         },
-        Rule("7", "in a conversation of more than 25, receipts are announced to the sender and the reader only", .doc) { f in
+        Rule("7", "in a conversation of more than 25, receipts are announced to the sender and the reader only", .doc) {
+            f in
             let users = try await f.users("ana", "ben", "cleo")
             let sockets = [try await users[0].socket(), try await users[1].socket(), try await users[2].socket()]
-            let conversation = try await users[0].converse([users[1].id, users[2].id] + (0..<25).map { Layer.identity("p\($0).\(f.mark)") })
+            let conversation = try await users[0]
+                .converse([users[1].id, users[2].id] + (0..<25).map { Layer.identity("p\($0).\(f.mark)") })
             let message = try await users[0].sendID("x", to: conversation)
             for socket in sockets { try await socket.message("x") }
             try await users[1].receipt("read", message)
             try await users[0].send("fence", to: conversation)
             for socket in sockets { try await socket.message("fence") }
-            let told = sockets.map { socket in socket.history.contains { $0.isChange("update", of: "Message", id: message) } }
+            let told = sockets.map { socket in
+                socket.history.contains { $0.isChange("update", of: "Message", id: message) }
+            }
             f.equal(told, [true, true, false])
         },
     ]
 
     // MARK: Receipts of many messages, an extension by Strata
 
-    private static func give(_ user: User, _ type: String, _ messages: [String], in conversation: String) async throws -> RESTResponse {
+    private static func give(
+        _ user: User, _ type: String, _ messages: [String], in conversation: String
+    ) async throws -> RESTResponse {
         let body: JSONValue = ["type": .string(type), "ids": .array(messages.map { .string($0) })]
         return try await user.call("POST", Layer.path(conversation) + "/receipts", body)
     }
 
     private static let many: [Rule] = [
-        Rule("7", "receipts of many messages in one request are one change: 200 with those that are not there, each once", .doc) { f in
+        Rule(
+            "7",
+            "receipts of many messages in one request are one change: 200 with those that are not there, each once",
+            .doc
+        ) { f in
             let scene = try await Scene(f)
             var messages: [String] = []
             for number in 0..<3 { messages.append(try await scene.sent("\(number)")) }
@@ -138,13 +162,17 @@ enum S07 {
             f.succeeded(answer, 200)
             f.equal(answer.json, ["ignored": [.string(elsewhere), .string(asked[4])]])
             f.equal(try await scene.ben.load(scene.conversation)["unread_message_count"], 0)
-            for message in messages { f.equal(try await scene.ana.load(message)["recipient_status"][scene.ben.id], "read") }
+            for message in messages {
+                f.equal(try await scene.ana.load(message)["recipient_status"][scene.ben.id], "read")
+            }
             f.equal(try await scene.ana.load(elsewhere)["recipient_status"][scene.ben.id], "sent")
             for message in messages { try await scene.acting.change("update", "Message", message) }
             let told = scene.acting.packets(from: start).filter { messages.contains($0.objectID ?? "") }
             f.equal(told.compactMap(\.objectID), messages)
             f.equal(Set(told.map { $0.body["position"].int ?? 0 }).count, 1)
-            try await scene.other.change("update", "Conversation", scene.conversation) { $0.has("set", "unread_message_count", value: 0) }
+            try await scene.other.change("update", "Conversation", scene.conversation) {
+                $0.has("set", "unread_message_count", value: 0)
+            }
         },
         Rule("7", "receipts of many messages without effect are 200 and emit nothing", .doc) { f in
             let scene = try await Scene(f)
@@ -152,7 +180,9 @@ enum S07 {
             _ = try await give(scene.ben, "read", [message], in: scene.conversation)
             for socket in scene.all { try await socket.change("update", "Message", message) }
             for socket in [scene.other, scene.otherToo] {
-                try await socket.change("update", "Conversation", scene.conversation) { $0.has("set", "unread_message_count", value: 0) }
+                try await socket.change("update", "Conversation", scene.conversation) {
+                    $0.has("set", "unread_message_count", value: 0)
+                }
             }
             let seen = try await scene.seen {
                 for type in ["read", "delivery"] {
@@ -167,14 +197,20 @@ enum S07 {
         Rule("7", "receipts of many messages: 1 to 1,000 ids, each of a message, and a type", .doc) { f in
             let (_, ben, conversation, message) = try await message(f)
             let path = Layer.path(conversation) + "/receipts"
-            f.refused(try await ben.call("POST", path, ["ids": [.string(message)]]), "missing_property", property: "type")
-            f.refused(try await ben.call("POST", path, ["type": "seen", "ids": [.string(message)]]), "invalid_property", property: "type")
+            f.refused(
+                try await ben.call("POST", path, ["ids": [.string(message)]]), "missing_property", property: "type")
+            f.refused(
+                try await ben.call("POST", path, ["type": "seen", "ids": [.string(message)]]), "invalid_property",
+                property: "type")
             f.refused(try await ben.call("POST", path, ["type": "read"]), "missing_property", property: "ids")
             for ids: JSONValue in [[], .string(message), .array((0...1000).map { _ in .string(Layer.newMessage()) })] {
-                f.refused(try await ben.call("POST", path, ["type": "read", "ids": ids]), "invalid_property", property: "ids")
+                f.refused(
+                    try await ben.call("POST", path, ["type": "read", "ids": ids]), "invalid_property", property: "ids")
             }
             for id: JSONValue in ["x", .string(conversation), 5] {
-                f.refused(try await ben.call("POST", path, ["type": "read", "ids": [.string(message), id]]), "invalid_property", property: "ids.1")
+                f.refused(
+                    try await ben.call("POST", path, ["type": "read", "ids": [.string(message), id]]),
+                    "invalid_property", property: "ids.1")
             }
             f.equal(try await ben.load(conversation)["unread_message_count"], 1)
         },

@@ -7,21 +7,27 @@ import ProtocolClient
 enum S08 {
     /// Returns the answer to `POST /content`.
     private static func announce(_ user: User, _ bytes: Int, type: String = "image/png") async throws -> RESTResponse {
-        try await user.call("POST", "/content", headers: ["Upload-Content-Type": type, "Upload-Content-Length": "\(bytes)"])
+        try await user.call(
+            "POST", "/content", headers: ["Upload-Content-Type": type, "Upload-Content-Length": "\(bytes)"])
     }
 
     /// Sends a request to one of the server's absolute URLs as stock clients do: without Accept and session.
     private static func plain(
-        _ f: Fixture, _ method: String, _ url: JSONValue, data: Data? = nil, headers: [String: String] = [:], gateway: Int = 0
+        _ f: Fixture, _ method: String, _ url: JSONValue, data: Data? = nil, headers: [String: String] = [:],
+        gateway: Int = 0
     ) async throws -> RESTResponse {
-        guard let url = url.string, url.hasPrefix(f.system.publicURL) else { throw HarnessError("\(url) is not of this server") }
+        guard let url = url.string, url.hasPrefix(f.system.publicURL) else {
+            throw HarnessError("\(url) is not of this server")
+        }
         let path = String(url.dropFirst(f.system.publicURL.count))
         return try await f.system.client(gateway, f.version)
             .call(
-                method, path, data: data, headers: ["Accept": "", "Content-Type": ""].merging(headers) { $1 }, deadline: Fixture.deadline)
+                method, path, data: data, headers: ["Accept": "", "Content-Type": ""].merging(headers) { $1 },
+                deadline: Fixture.deadline)
     }
 
-    private static func put(_ f: Fixture, _ url: JSONValue, _ data: Data, gateway: Int = 0) async throws -> RESTResponse {
+    private static func put(_ f: Fixture, _ url: JSONValue, _ data: Data, gateway: Int = 0) async throws -> RESTResponse
+    {
         let headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "\(data.count)"]
         return try await plain(f, "PUT", url, data: data, headers: headers, gateway: gateway)
     }
@@ -45,7 +51,9 @@ enum S08 {
     private static func isComplete(_ f: Fixture, _ content: JSONValue, _ id: JSONValue, line: UInt = #line) {
         f.equal(content["id"], id, line: line)
         f.equal(content["size"].int, sample.count, line: line)
-        f.check(content["download_url"].string?.hasPrefix(f.system.publicURL + "/") == true, "download_url \(content["download_url"])", line: line)
+        f.check(
+            content["download_url"].string?.hasPrefix(f.system.publicURL + "/") == true,
+            "download_url \(content["download_url"])", line: line)
         f.equal(content["refresh_url"].string, f.system.publicURL + Layer.path(id.string ?? ""), line: line)
         let left = Layer.date(content["expiration"].string)?.timeIntervalSinceNow ?? 0
         f.check(left > 600, "expires in \(left) s", line: line)
@@ -59,9 +67,11 @@ enum S08 {
             let answer = try await announce(ana, 5000)
             f.succeeded(answer, 201)
             let content = answer.json
-            f.check(content["id"].string?.wholeMatch(of: /layer:\/\/\/content\/[0-9a-f-]{36}/) != nil, "\(content["id"])")
+            f.check(
+                content["id"].string?.wholeMatch(of: /layer:\/\/\/content\/[0-9a-f-]{36}/) != nil, "\(content["id"])")
             f.equal(content["size"], 5000)
-            f.check(content["upload_url"].string?.hasPrefix(f.system.publicURL + "/") == true, "\(content["upload_url"])")
+            f.check(
+                content["upload_url"].string?.hasPrefix(f.system.publicURL + "/") == true, "\(content["upload_url"])")
             f.check(content["download_url"].isNull, "\(content["download_url"])")
             f.check(content["expiration"].isNull, "\(content["expiration"])")
             f.equal(content["refresh_url"].string, f.system.publicURL + path(content))
@@ -71,7 +81,8 @@ enum S08 {
             let headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "5"]
             for name in headers.keys {
                 f.refused(
-                    try await ana.call("POST", "/content", headers: headers.filter { $0.key != name }), "missing_property", property: name)
+                    try await ana.call("POST", "/content", headers: headers.filter { $0.key != name }),
+                    "missing_property", property: name)
             }
         },
         Rule("8", "more than 2 GB is 422 invalid_property Upload-Content-Length") { f in
@@ -82,13 +93,16 @@ enum S08 {
         Rule("8", "a length that is no number is 422 invalid_property Upload-Content-Length") { f in
             let ana = try await f.user("ana")
             for length in ["x", "-1", "1.5"] {
-                let answer = try await ana.call("POST", "/content", headers: ["Upload-Content-Type": "a/b", "Upload-Content-Length": length])
+                let answer = try await ana.call(
+                    "POST", "/content", headers: ["Upload-Content-Type": "a/b", "Upload-Content-Length": length])
                 f.refused(answer, "invalid_property", property: "Upload-Content-Length")
             }
         },
         Rule("8", "Upload-Origin is accepted") { f in
             let ana = try await f.user("ana")
-            let headers = ["Upload-Content-Type": "a/b", "Upload-Content-Length": "5", "Upload-Origin": "https://app.example"]
+            let headers = [
+                "Upload-Content-Type": "a/b", "Upload-Content-Length": "5", "Upload-Origin": "https://app.example",
+            ]
             f.succeeded(try await ana.call("POST", "/content", headers: headers), 201)
         },
     ]
@@ -105,8 +119,11 @@ enum S08 {
             let content = try await announce(ana, sample.count).json
             let headers = ["Origin": "https://app.example"]
             let flight = try await plain(f, "OPTIONS", content["upload_url"], headers: headers)
-            f.check(flight.header("Access-Control-Allow-Methods")?.contains("POST") == true, "preflight \(flight.status)")
-            f.refused(try await plain(f, "POST", content["upload_url"], data: sample + [1], headers: headers), "invalid_request")
+            f.check(
+                flight.header("Access-Control-Allow-Methods")?.contains("POST") == true, "preflight \(flight.status)")
+            f.refused(
+                try await plain(f, "POST", content["upload_url"], data: sample + [1], headers: headers),
+                "invalid_request")
             let answer = try await plain(f, "POST", content["upload_url"], data: sample, headers: headers)
             f.succeeded(answer, 200)
             f.equal(answer.header("Access-Control-Allow-Origin"), "https://app.example")
@@ -123,7 +140,8 @@ enum S08 {
             let ana = try await f.user("ana")
             let content = try await announce(ana, 3).json
             let headers = ["Origin": "https://app.example", "Upload-Content-Length": "3", "Upload-Content-Type": "a/b"]
-            let flight = try await plain(f, "OPTIONS", content["upload_url"], headers: ["Origin": "https://app.example"])
+            let flight = try await plain(
+                f, "OPTIONS", content["upload_url"], headers: ["Origin": "https://app.example"])
             f.check(flight.isSuccess, "preflight \(flight.status)")
             f.equal(flight.header("Access-Control-Allow-Origin"), "https://app.example")
             let answer = try await plain(f, "PUT", content["upload_url"], data: Data("abc".utf8), headers: headers)
@@ -167,10 +185,14 @@ enum S08 {
     ]
 
     private static let sending: [Rule] = [
-        Rule("8", "a message that refers to content shows it complete to all, in the answer, the packet and the list") { f in
+        Rule("8", "a message that refers to content shows it complete to all, in the answer, the packet and the list") {
+            f in
             let scene = try await Scene(f)
             let content = try await uploaded(f, scene.ana, sample)
-            let id = try await scene.acting.does("Message.create", scene.conversation, message(content, size: sample.count))["id"].string ?? ""
+            let id =
+                try await
+                scene.acting.does("Message.create", scene.conversation, message(content, size: sample.count))["id"]
+                .string ?? ""
             let packet = try await scene.other.change("create", "Message", id)
             let shown = [
                 packet.data, try await scene.ben.load(id), try await scene.ana.load(id),
@@ -188,7 +210,8 @@ enum S08 {
             let conversation = try await ana.converse([])
             let pending = try await announce(ana, 5).json
             for content: JSONValue in [["id": .string("layer:///content/\(Layer.uuid())")], pending] {
-                let answer = try await ana.call("POST", Layer.path(conversation) + "/messages", message(content, size: 5))
+                let answer = try await ana.call(
+                    "POST", Layer.path(conversation) + "/messages", message(content, size: 5))
                 f.refused(answer, "invalid_property", property: "parts.0.content")
                 let overSocket = try await ana.socket().ask("Message.create", conversation, message(content, size: 5))
                 f.refused(overSocket, "invalid_property", property: "parts.0.content")
@@ -198,7 +221,8 @@ enum S08 {
             guard let other = f.system.otherApp else { return f.skip("there is no second app") }
             let (ana, stranger) = (try await f.user("ana"), try await f.user("ana", app: other))
             let content = try await uploaded(f, stranger, sample)
-            let answer = try await ana.call("POST", Layer.path(try await ana.converse([])) + "/messages", message(content, size: sample.count))
+            let answer = try await ana.call(
+                "POST", Layer.path(try await ana.converse([])) + "/messages", message(content, size: sample.count))
             f.refused(answer, "invalid_property", property: "parts.0.content")
         },
         Rule("8", "content without an id, or that is no object, is 422") { f in
@@ -243,7 +267,9 @@ enum S08 {
             let ana = try await f.user("ana")
             let content = try await uploaded(f, ana, sample)
             let url = try await ana.get(path(content))["download_url"]
-            for (range, expected) in [("bytes=10-19", 10..<20), ("bytes=4990-", 4990..<5000), ("bytes=-5", 4995..<5000)] {
+            for (range, expected) in [
+                ("bytes=10-19", 10..<20), ("bytes=4990-", 4990..<5000), ("bytes=-5", 4995..<5000),
+            ] {
                 let answer = try await plain(f, "GET", url, headers: ["Range": range])
                 f.equal(answer.status, 206, range)
                 f.check(answer.body == sample.subdata(in: expected), "\(range): other bytes")
@@ -265,12 +291,16 @@ enum S08 {
             f.succeeded(answer, 200)
             isComplete(f, answer.json, content["id"])
         },
-        Rule("8", "GET /content/:uuid is 404 for all other users, until a message in a conversation of theirs refers to it") { f in
+        Rule(
+            "8",
+            "GET /content/:uuid is 404 for all other users, until a message in a conversation of theirs refers to it"
+        ) { f in
             let users = try await f.users("ana", "ben", "cleo")
             let conversation = try await users[0].converse(users[1])
             let content = try await uploaded(f, users[0], sample)
             f.refused(try await users[1].call("GET", path(content)), "not_found")
-            try await users[0].does("POST", Layer.path(conversation) + "/messages", message(content, size: sample.count))
+            try await users[0]
+                .does("POST", Layer.path(conversation) + "/messages", message(content, size: sample.count))
             let answer = try await users[1].call("GET", path(content))
             f.succeeded(answer, 200)
             isComplete(f, answer.json, content["id"])

@@ -43,7 +43,9 @@ enum S09 {
             f.equal(rest.header("Layer-Count"), "3")
             f.equal(try await S01Lists.follow(ana, "/announcements", pageSize: 2), [first.json.ids, rest.json.ids])
         },
-        rule("an announcement is a message without a conversation, of a named sender, that shows the caller's status only") { f in
+        rule(
+            "an announcement is a message without a conversation, of a named sender, that shows the caller's status only"
+        ) { f in
             let users = try await f.users("ana", "ben")
             try await announce(f, "hello", to: users)
             let object = try await users[0].get("/announcements")[0]
@@ -58,7 +60,9 @@ enum S09 {
             f.check(Layer.isTimestamp(object["sent_at"].string), "sent_at")
             f.equal(object["parts"][0]["mime_type"], "text/plain")
             f.equal(object["parts"][0]["body"], "hello")
-            f.check(object["parts"][0]["id"].string?.hasPrefix("layer://\(path)/parts/") == true, "\(object["parts"][0]["id"])")
+            f.check(
+                object["parts"][0]["id"].string?.hasPrefix("layer://\(path)/parts/") == true,
+                "\(object["parts"][0]["id"])")
             f.check(object["sender"].object != nil, "sender \(object["sender"])")
             f.equal(object["sender"]["display_name"].string ?? object["sender"]["name"].string, sender)
             f.check(object["sender"]["user_id"].isNull, "user_id of the sender")
@@ -109,7 +113,9 @@ enum S09 {
         },
         rule("each recipient's sockets get an Announcement create") { f in
             let users = try await f.users("ana", "ben")
-            let sockets = [try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket()]
+            let sockets = [
+                try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket(),
+            ]
             try await announce(f, "hello", to: users)
             for (socket, user) in zip(sockets, [users[0], users[0], users[1]]) {
                 let packet = try await socket.change("create", "Announcement")
@@ -119,11 +125,15 @@ enum S09 {
         },
         rule("the reader's own sockets get an Announcement update, no other user's do") { f in
             let users = try await f.users("ana", "ben")
-            let sockets = [try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket()]
+            let sockets = [
+                try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket(),
+            ]
             try await announce(f, "hello", to: users)
             var id = ""
             for socket in sockets { id = try await socket.change("create", "Announcement").objectID ?? "" }
-            for type in ["read", "read"] { try await users[0].does("POST", Layer.path(id) + "/receipts", ["type": .string(type)]) }
+            for type in ["read", "read"] {
+                try await users[0].does("POST", Layer.path(id) + "/receipts", ["type": .string(type)])
+            }
             for socket in sockets[0...1] {
                 let update = try await socket.change("update", "Announcement", id)
                 f.equal(update.summary, "A update set recipient_status.ana")
@@ -136,12 +146,16 @@ enum S09 {
         },
         rule("the deleting user's own sockets get an Announcement delete with mode my_devices") { f in
             let users = try await f.users("ana", "ben")
-            let sockets = [try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket()]
+            let sockets = [
+                try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket(),
+            ]
             try await announce(f, "hello", to: users)
             var id = ""
             for socket in sockets { id = try await socket.change("create", "Announcement").objectID ?? "" }
             try await users[0].does("DELETE", Layer.path(id))
-            for socket in sockets[0...1] { f.equal(try await socket.change("delete", "Announcement", id).data, ["mode": "my_devices"]) }
+            for socket in sockets[0...1] {
+                f.equal(try await socket.change("delete", "Announcement", id).data, ["mode": "my_devices"])
+            }
             try await announce(f, "fence", to: users)
             try await sockets[2].change("create", "Announcement")
             f.check(!sockets[2].history.contains { $0.isChange("delete", of: "Announcement") }, "Ben was told")

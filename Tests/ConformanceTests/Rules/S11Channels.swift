@@ -15,8 +15,10 @@ enum S11 {
             }
         ]
         + [
-            ("POST", "/channels"), ("GET", "/channels/:uuid"), ("PATCH", "/channels/:uuid"), ("DELETE", "/channels/:uuid"),
-            ("GET", "/channels/:uuid/messages"), ("POST", "/channels/:uuid/messages"), ("GET", "/channels/:uuid/members"),
+            ("POST", "/channels"), ("GET", "/channels/:uuid"), ("PATCH", "/channels/:uuid"),
+            ("DELETE", "/channels/:uuid"),
+            ("GET", "/channels/:uuid/messages"), ("POST", "/channels/:uuid/messages"),
+            ("GET", "/channels/:uuid/members"),
             ("GET", "/channels/:uuid/members/:user_id"), ("PUT", "/channels/:uuid/members/:user_id"),
             ("DELETE", "/channels/:uuid/members/:user_id"),
         ]

@@ -5,7 +5,8 @@ import ProtocolClient
 
 /// Rules of sections 12.4 to 12.6: change packets, operation packets, typing.
 enum S12Changes {
-    static let rules: [Rule] = creations + conversations + messages + parts + deletions + positions + operations + typing
+    static let rules: [Rule] =
+        creations + conversations + messages + parts + deletions + positions + operations + typing
 
     // MARK: 12.4
 
@@ -38,7 +39,8 @@ enum S12Changes {
             f.equal(scene.own.history.first { $0.isChange("create", of: "Message", id: id) }?.data["is_unread"], false)
             f.equal(scene.other.history.first { $0.isChange("create", of: "Message", id: id) }?.data["is_unread"], true)
         },
-        Rule("12.4", "creations are sent to the sockets of the user who caused them too, over REST and over the socket") { f in
+        Rule("12.4", "creations are sent to the sockets of the user who caused them too, over REST and over the socket")
+        { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let created = try await socket.does("Conversation.create", nil, User.conversation([]))["id"].string ?? ""
@@ -54,7 +56,9 @@ enum S12Changes {
     ) -> Rule {
         Rule("12.4", text) { f in
             let scene = try await Scene(f, metadata: metadata)
-            let seen = try await scene.seen { try await scene.ana.does("PATCH", Layer.path(scene.conversation), operations) }
+            let seen = try await scene.seen {
+                try await scene.ana.does("PATCH", Layer.path(scene.conversation), operations)
+            }
             for packets in seen {
                 f.equal(packets.map(\.summary), summary.isEmpty ? [] : [summary])
                 if let data { f.equal(packets.first?.data, data) }
@@ -64,22 +68,31 @@ enum S12Changes {
 
     private static let conversations: [Rule] = [
         update(
-            "a metadata key that is set is announced as it was set", [set("metadata.a.b", "1")], summary: "C update set metadata.a.b",
+            "a metadata key that is set is announced as it was set", [set("metadata.a.b", "1")],
+            summary: "C update set metadata.a.b",
             data: [["operation": "set", "property": "metadata.a.b", "value": "1"]]),
         update(
-            "a metadata key that is deleted is announced as a deletion", metadata: ["a": "1", "b": "2"], [delete("metadata.a")],
+            "a metadata key that is deleted is announced as a deletion", metadata: ["a": "1", "b": "2"],
+            [delete("metadata.a")],
             summary: "C update delete metadata.a", data: [["operation": "delete", "property": "metadata.a"]]),
         update(
-            "several operations on one object share one packet", metadata: ["a": "1"], [set("metadata.b", "2"), delete("metadata.a")],
+            "several operations on one object share one packet", metadata: ["a": "1"],
+            [set("metadata.b", "2"), delete("metadata.a")],
             summary: "C update delete metadata.a, set metadata.b"),
-        update("what changes nothing is not announced", metadata: ["a": "1"], [set("metadata.a", "1"), delete("metadata.x")], summary: ""),
+        update(
+            "what changes nothing is not announced", metadata: ["a": "1"],
+            [set("metadata.a", "1"), delete("metadata.x")], summary: ""),
         update("an empty patch is not announced", [], summary: ""),
         Rule("12.4", "replaced metadata, applied as announced, is what a reader loads") { f in
             let scene = try await Scene(f, metadata: ["a": "1", "b": ["c": "2"]])
-            let seen = try await scene.seen { try await scene.ana.patch(scene.conversation, set("metadata", ["b": ["d": "3"]])) }
+            let seen = try await scene.seen {
+                try await scene.ana.patch(scene.conversation, set("metadata", ["b": ["d": "3"]]))
+            }
             for packets in seen {
                 f.equal(packets.count, 1)
-                f.check((packets.first?.data.array ?? []).allSatisfy { $0["property"].string?.hasPrefix("metadata") == true }, "\(packets)")
+                f.check(
+                    (packets.first?.data.array ?? [])
+                        .allSatisfy { $0["property"].string?.hasPrefix("metadata") == true }, "\(packets)")
             }
         },
         Rule("12.4", "add participants has the id, and the basic identity as value; remove participants the id") { f in
@@ -95,14 +108,18 @@ enum S12Changes {
                 f.check(operation?["value"].object?["metadata"] == nil, "a full identity")
             }
             let later = try await scene.seen { try await scene.ana.patch(scene.conversation, remove(cleo)) }
-            for packets in later { f.check(packets.first?.data.has("remove", "participants", id: cleo.id) == true, "\(packets)") }
+            for packets in later {
+                f.check(packets.first?.data.has("remove", "participants", id: cleo.id) == true, "\(packets)")
+            }
         },
         Rule("12.4", "set distinct comes with the change of participants that caused it, and not again") { f in
             let scene = try await Scene(f, distinct: true)
             let cleo = try await f.user("cleo")
             let first = try await scene.seen { try await scene.ana.patch(scene.conversation, add(cleo)) }
             for packets in first { f.equal(packets.map(\.summary), ["C update add participants, set distinct"]) }
-            for packets in first { f.check(packets.first?.data.has("set", "distinct", value: false) == true, "\(packets)") }
+            for packets in first {
+                f.check(packets.first?.data.has("set", "distinct", value: false) == true, "\(packets)")
+            }
             let second = try await scene.seen { try await scene.ana.patch(scene.conversation, remove(cleo)) }
             for packets in second { f.equal(packets.map(\.summary), ["C update remove participants"]) }
         },
@@ -112,7 +129,9 @@ enum S12Changes {
             let second = try await scene.sent("2")
             let update = scene.other.history.last { $0.isChange("update", of: "Conversation") }
             f.equal(update?.data.operation("last_message")?["id"].string, second)
-            let seen = try await scene.seen { try await scene.ana.does("DELETE", Layer.path(second) + "?mode=all_participants") }
+            let seen = try await scene.seen {
+                try await scene.ana.does("DELETE", Layer.path(second) + "?mode=all_participants")
+            }
             for packets in seen {
                 let operation = packets.last?.data.operation("last_message")
                 f.equal(operation?["id"].string, first)
@@ -123,7 +142,9 @@ enum S12Changes {
         Rule("12.4", "set last_message has value null when no message is left") { f in
             let scene = try await Scene(f)
             let message = try await scene.sent("x")
-            let seen = try await scene.seen { try await scene.ana.does("DELETE", Layer.path(message) + "?mode=all_participants") }
+            let seen = try await scene.seen {
+                try await scene.ana.does("DELETE", Layer.path(message) + "?mode=all_participants")
+            }
             for packets in seen {
                 let operation = packets.last?.data.operation("last_message")
                 f.check(operation?.object?["value"] == .some(.null), "\(operation ?? "none")")
@@ -160,18 +181,24 @@ enum S12Changes {
             let scene = try await Scene(f)
             let message = try await scene.sent("x")
             _ = try await scene.seen { try await scene.ben.receipt("read", message) }
-            for socket in scene.all { f.check(!socket.history.contains { $0.data.operation("is_unread") != nil }, "is_unread") }
+            for socket in scene.all {
+                f.check(!socket.history.contains { $0.data.operation("is_unread") != nil }, "is_unread")
+            }
         },
     ]
 
     /// Sends a message of two parts as Ana and waits until all sockets have it.
     private static func message(_ scene: Scene) async throws -> (id: String, parts: [String]) {
-        let body: JSONValue = ["parts": [["mime_type": "text/plain", "body": "one"], ["mime_type": "text/plain", "body": "two"]]]
+        let body: JSONValue = [
+            "parts": [["mime_type": "text/plain", "body": "one"], ["mime_type": "text/plain", "body": "two"]]
+        ]
         let message = try await scene.ana.does("POST", Layer.path(scene.conversation) + "/messages", body).json
         let id = message["id"].string ?? ""
         for socket in scene.all {
             try await socket.message("one")
-            try await socket.change("update", "Conversation", scene.conversation) { $0.has("set", "last_message", id: id) }
+            try await socket.change("update", "Conversation", scene.conversation) {
+                $0.has("set", "last_message", id: id)
+            }
         }
         return (id, message["parts"].ids)
     }
@@ -188,7 +215,8 @@ enum S12Changes {
             let now = try await scene.ben.load(id)
             // A server may also send all other properties of the part, and the message's `updated_at` in a separate
             // packet.
-            let told = seen[2].map(\.summary).filter { f.version == .v2 || !summary.hasPrefix("P") || $0 != "M update set updated_at" }
+            let told = seen[2].map(\.summary)
+                .filter { f.version == .v2 || !summary.hasPrefix("P") || $0 != "M update set updated_at" }
             f.equal(told.count, 1, "\(told)")
             let words = { (text: String) in Set(text.replacingOccurrences(of: ",", with: "").split(separator: " ")) }
             let expected = f.version == .v2 ? "M create" : summary
@@ -206,7 +234,8 @@ enum S12Changes {
 
     private static let parts: [Rule] = [
         parts(
-            "a replaced part is a MessagePart update with what changed of it; to 2.0 the whole message", summary: "P update set body, set updated_at"
+            "a replaced part is a MessagePart update with what changed of it; to 2.0 the whole message",
+            summary: "P update set body, set updated_at"
         ) {
             scene, _, parts in
             try await scene.ana.does("PUT", Layer.path(parts[0]), ["mime_type": "text/plain", "body": "changed"])
@@ -219,12 +248,18 @@ enum S12Changes {
             "a part of another type and encoding is a MessagePart update of these; to 2.0 the whole message",
             summary: "P update set body, set encoding, set mime_type, set updated_at"
         ) { scene, _, parts in
-            try await scene.ana.does("PUT", Layer.path(parts[1]), ["mime_type": "image/png", "body": "AAEC", "encoding": "base64"])
+            try await scene.ana.does(
+                "PUT", Layer.path(parts[1]), ["mime_type": "image/png", "body": "AAEC", "encoding": "base64"])
         } check: { f, packet, now in
             f.equal(packet.objectID, now["parts"][1]["id"].string)
-            f.check(packet.data.has("set", "mime_type", value: "image/png") && packet.data.has("set", "encoding", value: "base64"), "\(packet.data)")
+            f.check(
+                packet.data.has("set", "mime_type", value: "image/png")
+                    && packet.data.has("set", "encoding", value: "base64"), "\(packet.data)")
         },
-        parts("an added part is a Message update add parts with the part; to 2.0 the whole message", summary: "M update add parts, set updated_at") {
+        parts(
+            "an added part is a Message update add parts with the part; to 2.0 the whole message",
+            summary: "M update add parts, set updated_at"
+        ) {
             scene, id, _ in
             try await scene.ana.does("POST", Layer.path(id) + "/parts", ["mime_type": "text/plain", "body": "three"])
         } check: { f, packet, now in
@@ -232,14 +267,20 @@ enum S12Changes {
             f.equal(packet.data.operation("parts")?["value"]["body"], "three")
             f.equal(packet.data.operation("updated_at")?["value"], now["updated_at"])
         },
-        parts("a removed part is a Message update remove parts; to 2.0 the whole message", summary: "M update remove parts, set updated_at") {
+        parts(
+            "a removed part is a Message update remove parts; to 2.0 the whole message",
+            summary: "M update remove parts, set updated_at"
+        ) {
             scene, _, parts in
             try await scene.ana.does("DELETE", Layer.path(parts[0]))
         } check: { f, packet, now in
             f.check(packet.data.operation("parts")?["id"].string?.contains("/parts/") == true, "\(packet.data)")
             f.equal(now["parts"].array?.count, 1)
         },
-        parts("replaced parts are a Message update set parts; to 2.0 the whole message", summary: "M update set parts, set updated_at") {
+        parts(
+            "replaced parts are a Message update set parts; to 2.0 the whole message",
+            summary: "M update set parts, set updated_at"
+        ) {
             scene, id, _ in
             try await scene.ana.does("PUT", Layer.path(id) + "/parts", [["mime_type": "text/plain", "body": "new"]])
         } check: { f, packet, now in
@@ -268,7 +309,11 @@ enum S12Changes {
     ]
 
     private static let positions: [Rule] = [
-        Rule("12.4", "changes of a conversation carry its position, which grows and is that of the conversation loaded afterwards", .doc) { f in
+        Rule(
+            "12.4",
+            "changes of a conversation carry its position, which grows and is that of the conversation loaded afterwards",
+            .doc
+        ) { f in
             let scene = try await Scene(f)
             try await scene.sent("x")
             try await scene.ana.patch(scene.conversation, set("metadata.a", "1"))

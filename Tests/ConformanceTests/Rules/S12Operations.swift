@@ -8,13 +8,16 @@ extension S12Changes {
     // MARK: 12.5
 
     static let operations: [Rule] = [
-        Rule("12.5", "mark_all_read is an operation packet to all, with a number as position and the reader's identity") { f in
+        Rule("12.5", "mark_all_read is an operation packet to all, with a number as position and the reader's identity")
+        { f in
             let scene = try await Scene(f)
             try await scene.sent("1")
             let last = try await scene.sent("2")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
             for socket in scene.all {
-                let packet = try await socket.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
+                let packet = try await socket.nextPacket("the operation", deadline: Fixture.deadline) {
+                    $0.type == "operation"
+                }
                 f.equal(packet.body["method"], "Conversation.mark_all_read")
                 f.equal(
                     packet.body["object"],
@@ -23,21 +26,28 @@ extension S12Changes {
                         "url": .string(f.system.publicURL + Layer.path(scene.conversation)),
                     ])
                 f.equal(packet.data["identity"]["id"].string, scene.ben.id)
-                f.check((packet.data["position"].int ?? -1) >= (try await scene.ana.load(last)["position"].int ?? 0), "\(packet.data)")
+                f.check(
+                    (packet.data["position"].int ?? -1) >= (try await scene.ana.load(last)["position"].int ?? 0),
+                    "\(packet.data)")
             }
         },
         Rule("12.5", "the position is the one that was asked for, or of the last message up to it") { f in
             let scene = try await Scene(f)
             let first = try await scene.ana.load(try await scene.sent("1"))["position"].int ?? 0
             let second = try await scene.ana.load(try await scene.sent("2"))["position"].int ?? 0
-            try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", ["position": .integer(Int64(first + 1))])
-            let packet = try await scene.acting.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
+            try await scene.ben.does(
+                "POST", Layer.path(scene.conversation) + "/mark_all_read", ["position": .integer(Int64(first + 1))])
+            let packet = try await scene.acting.nextPacket("the operation", deadline: Fixture.deadline) {
+                $0.type == "operation"
+            }
             let position = packet.data["position"].int ?? -1
             f.check((first..<second).contains(position), "\(position)")
         },
         Rule("12.5", "mark_all_read without effect sends nothing") { f in
             let scene = try await Scene(f)
-            let seen = try await scene.seen { try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:]) }
+            let seen = try await scene.seen {
+                try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
+            }
             for packets in seen { f.equal(packets.map(\.summary), []) }
         },
     ]
@@ -45,7 +55,8 @@ extension S12Changes {
     // MARK: 12.6
 
     static let typing: [Rule] = [
-        Rule("12.6", "started, paused and finished reach every other participant's sockets, with the typist as sender") { f in
+        Rule("12.6", "started, paused and finished reach every other participant's sockets, with the typist as sender")
+        { f in
             let scene = try await Scene(f)
             try await scene.sent("all have joined the conversation")
             for action in ["started", "paused", "finished"] {
@@ -64,10 +75,13 @@ extension S12Changes {
             let scene = try await Scene(f)
             try await scene.sent("all have joined the conversation")
             let body: JSONValue = [
-                "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(scene.conversation)], "data": ["action": "started"],
+                "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(scene.conversation)],
+                "data": ["action": "started"],
             ]
             try await scene.acting.sendPacket(["type": "signal", "body": body])
-            let answer = try await scene.acting.nextPacket("the confirmation", deadline: Fixture.deadline) { $0.requestID == "t1" }
+            let answer = try await scene.acting.nextPacket("the confirmation", deadline: Fixture.deadline) {
+                $0.requestID == "t1"
+            }
             f.equal(answer.body["success"], true)
             let count = scene.acting.receivedCount
             try await scene.acting.typing("finished", in: scene.conversation)
@@ -98,7 +112,9 @@ extension S12Changes {
             let socket = try await scene.ana.socket()
             let start = scene.other.receivedCount
             let object: JSONValue = ["id": .string(scene.conversation)]
-            for body in [["type": "wave"], ["type": "wave", "object": object, "data": ["action": "started"]]] as [JSONValue] {
+            for body in [["type": "wave"], ["type": "wave", "object": object, "data": ["action": "started"]]]
+                as [JSONValue]
+            {
                 try await socket.sendPacket(["type": "signal", "body": body])
             }
             f.check(try await socket.ask("Counter.read").isSuccess, "the socket does not go on")
@@ -112,7 +128,9 @@ extension S12Changes {
             try await later.does("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"])
             f.check(!later.history.contains { $0.type == "signal" }, "a signal")
         },
-        Rule("12.6", "a started that is not renewed becomes paused after 10 seconds, finished after 10 more", slow: true) { f in
+        Rule(
+            "12.6", "a started that is not renewed becomes paused after 10 seconds, finished after 10 more", slow: true
+        ) { f in
             let scene = try await Scene(f)
             let started = try await scene.startTyping()
             let paused = try await scene.other.typingSeen("paused", in: scene.conversation)
@@ -121,7 +139,8 @@ extension S12Changes {
             f.check(started.receivedAt.duration(to: finished.receivedAt) > .seconds(18), "finished too soon")
             try await scene.sent("x")
             // "started" may occur twice, if the first signal came too early for Ben's other socket.
-            let signals = scene.other.history.filter { $0.type == "signal" }.map(\.summary).drop { $0 == "signal started" }
+            let signals = scene.other.history.filter { $0.type == "signal" }.map(\.summary)
+                .drop { $0 == "signal started" }
             f.equal(Array(signals), ["signal paused", "signal finished"])
         },
         Rule("12.6", "typing ends by the server although the typist's last socket is gone", slow: true) { f in

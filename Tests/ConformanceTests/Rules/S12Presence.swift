@@ -12,7 +12,9 @@ extension S12Sync {
     }
 
     private static func seen(_ socket: ProtocolSocket, _ status: String, of user: User) async throws -> ReceivedPacket {
-        try await socket.change("update", "Identity", user.id) { $0.has("set", "presence.status", value: .string(status)) }
+        try await socket.change("update", "Identity", user.id) {
+            $0.has("set", "presence.status", value: .string(status))
+        }
     }
 
     private static func status(_ socket: ProtocolSocket, of user: User) async throws -> String? {
@@ -22,7 +24,9 @@ extension S12Sync {
     }
 
     /// Signs in Ana and Ben, who follow each other, each with a socket. Ben's socket has subscribed to presence.
-    private static func followers(_ f: Fixture) async throws -> (ana: User, ben: User, anas: ProtocolSocket, bens: ProtocolSocket, id: String) {
+    private static func followers(
+        _ f: Fixture
+    ) async throws -> (ana: User, ben: User, anas: ProtocolSocket, bens: ProtocolSocket, id: String) {
         let users = try await f.users("ana", "ben")
         let (anas, bens) = (try await users[0].socket(), try await users[1].socket())
         let id = try await users[0].converse(users[1])
@@ -35,13 +39,17 @@ extension S12Sync {
         Rule("12.8", "Presence.update takes available, busy, away, offline, invisible and auto") { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
-            for status in ["available", "busy", "away", "offline", "invisible", "auto"] { try await setStatus(socket, status) }
+            for status in ["available", "busy", "away", "offline", "invisible", "auto"] {
+                try await setStatus(socket, status)
+            }
         },
         Rule("12.8", "another status is invalid_property status") { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             for value: JSONValue in ["sleeping", "", 5, nil] {
-                f.refused(try await socket.ask("Presence.update", nil, [set("status", value)]), "invalid_property", property: "status")
+                f.refused(
+                    try await socket.ask("Presence.update", nil, [set("status", value)]), "invalid_property",
+                    property: "status")
             }
         },
         Rule("12.8", "Presence.update that is no array of operations is refused") { f in
@@ -67,7 +75,9 @@ extension S12Sync {
             for packet in bens.history where packet.isChange("update", of: "Identity") {
                 for operation in packet.data.array ?? [] {
                     f.equal(operation["operation"], "set")
-                    f.check(["presence.status", "presence.last_seen_at"].contains(operation["property"].string), "\(operation)")
+                    f.check(
+                        ["presence.status", "presence.last_seen_at"].contains(operation["property"].string),
+                        "\(operation)")
                 }
             }
         },
@@ -82,7 +92,9 @@ extension S12Sync {
                 f.equal(try await Self.status(bens, of: ana), "offline")
                 f.check(["invisible", "offline"].contains(try await Self.status(anas, of: ana)), "to Ana")
             }
-            f.check(!bens.history.contains { $0.data.has("set", "presence.status", value: "invisible") }, "invisible was shown")
+            f.check(
+                !bens.history.contains { $0.data.has("set", "presence.status", value: "invisible") },
+                "invisible was shown")
         },
         Rule("12.8", "invisible does not advance last_seen_at") { f in
             let (ana, _, anas, bens, _) = try await followers(f)
@@ -170,17 +182,29 @@ extension S12Sync {
             for (user, status) in [(ana, "away"), (ben, "busy")] {
                 let change = (data["changes"].array ?? []).first { $0["object"]["id"].string == user.id }
                 f.equal(change?["operation"], "update")
-                f.equal(change?["object"], ["type": "Identity", "id": .string(user.id), "url": .string(f.system.publicURL + Layer.path(user.id))])
-                f.check(change?["data"].has("set", "presence.status", value: .string(status)) == true, "\(change ?? "none")")
-                f.check(Layer.isTimestamp(change?["data"].operation("presence.last_seen_at")?["value"].string), "\(change ?? "none")")
+                f.equal(
+                    change?["object"],
+                    [
+                        "type": "Identity", "id": .string(user.id),
+                        "url": .string(f.system.publicURL + Layer.path(user.id)),
+                    ])
+                f.check(
+                    change?["data"].has("set", "presence.status", value: .string(status)) == true, "\(change ?? "none")"
+                )
+                f.check(
+                    Layer.isTimestamp(change?["data"].operation("presence.last_seen_at")?["value"].string),
+                    "\(change ?? "none")")
             }
         },
-        Rule("12.8", "Presence.sync is always answered with the array changes, also for no ids and for users never seen") { f in
+        Rule(
+            "12.8", "Presence.sync is always answered with the array changes, also for no ids and for users never seen"
+        ) { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             for data: JSONValue in [
                 ["ids": []], ["ids": [.string(Layer.identity(f.stranger()))]], ["since": "2019-01-01T00:00:00.000Z"],
-                ["since": "2100-01-01T00:00:00.000Z"], ["ids": ["layer:///identities/a%20b", "layer:///identities/c.d"]],
+                ["since": "2100-01-01T00:00:00.000Z"],
+                ["ids": ["layer:///identities/a%20b", "layer:///identities/c.d"]],
             ] {
                 let answer = try await socket.ask("Presence.sync", nil, data)
                 f.check(answer.isSuccess && answer.data["changes"].array != nil, "\(data): \(answer.data)")
@@ -191,7 +215,9 @@ extension S12Sync {
             let socket = try await ana.socket()
             for data: JSONValue? in [nil, [:], ["ids": "x"], ["since": "yesterday"], ["ids": [5]]] {
                 let answer = try await socket.ask("Presence.sync", nil, data)
-                f.check(answer.isSuccess ? answer.data["changes"].array != nil : answer.data["id"].string != nil, "\(answer.packet.body)")
+                f.check(
+                    answer.isSuccess ? answer.data["changes"].array != nil : answer.data["id"].string != nil,
+                    "\(answer.packet.body)")
             }
         },
         Rule("12.8", "Presence.sync since a time tells of the followed whose presence changed after it") { f in
@@ -211,7 +237,8 @@ extension S12Sync {
             _ = try await seen(bens, "busy", of: ana)
             await anas.abort()
             _ = try await bens.nextPacket("offline", deadline: .now + .seconds(100)) {
-                $0.isChange("update", of: "Identity", id: ana.id) && $0.data.has("set", "presence.status", value: "offline")
+                $0.isChange("update", of: "Identity", id: ana.id)
+                    && $0.data.has("set", "presence.status", value: "offline")
             }
             f.equal(try await status(bens, of: ana), "offline")
         },

@@ -24,15 +24,23 @@ extension S12Sync {
             let told = packets.map(\.summary)
             var rest = told[...]
             for summary in ["C create", "M create", "M update set recipient_status.ben"] {
-                guard let index = rest.firstIndex(of: summary) else { return f.fail("\(summary) is missing or out of order in \(told)") }
+                guard let index = rest.firstIndex(of: summary) else {
+                    return f.fail("\(summary) is missing or out of order in \(told)")
+                }
                 rest = rest[(index + 1)...]
             }
             // A conversation that is replayed as a whole object already contains later metadata.
             let created = packets.first { $0.isChange("create", of: "Conversation") }
-            f.check(created?.data["metadata"] == ["a": "1"] || told.contains("C update set metadata.a"), "the metadata is missing in \(told)")
+            f.check(
+                created?.data["metadata"] == ["a": "1"] || told.contains("C update set metadata.a"),
+                "the metadata is missing in \(told)")
             f.check(rest.contains("M create"), "the second message is missing in \(told)")
         },
-        Rule("12.9", "the answer to a replay names the epoch that conversations carry, also where the log does not reach back far enough", .doc) {
+        Rule(
+            "12.9",
+            "the answer to a replay names the epoch that conversations carry, also where the log does not reach back far enough",
+            .doc
+        ) {
             f in
             let ana = try await f.user("ana")
             let epoch = try await ana.load(try await ana.converse([]))["epoch"]
@@ -58,8 +66,12 @@ extension S12Sync {
             try await scene.ana.patch(scene.conversation, set("metadata.a", "1"))
             let (packets, _) = try await replay(scene.ben, from: last)
             let told = packets.map(\.summary)
-            f.check(packets.contains { $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"] == "meanwhile" }, "\(told)")
-            let isTold = packets.contains { $0.isChange("create", of: "Conversation") && $0.data["metadata"] == ["a": "1"] }
+            f.check(
+                packets.contains { $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"] == "meanwhile" },
+                "\(told)")
+            let isTold = packets.contains {
+                $0.isChange("create", of: "Conversation") && $0.data["metadata"] == ["a": "1"]
+            }
             f.check(isTold || told.contains("C update set metadata.a"), "\(told)")
         },
         Rule("12.9", "what happens while a replay runs arrives too") { f in
@@ -72,7 +84,8 @@ extension S12Sync {
             f.check(try await replayed.isSuccess, "no success")
             try await users[0].send("35", to: id)
             try await socket.message("35")
-            let texts = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let texts = socket.history.filter { $0.isChange("create", of: "Message") }
+                .compactMap { $0.data["parts"][0]["body"].string }
             f.equal(Set(texts), Set((0...35).map { "\($0)" }))
             f.equal(texts, texts.sorted { (Int($0) ?? 0) < (Int($1) ?? 0) })
         },
@@ -111,7 +124,9 @@ extension S12Sync {
             let socket = try await ana.socket()
             f.refused(try await socket.ask("Event.replay", nil, [:]), "missing_property", property: "from_timestamp")
             for time: JSONValue in ["yesterday", 5] {
-                f.refused(try await socket.ask("Event.replay", nil, ["from_timestamp": time]), "invalid_property", property: "from_timestamp")
+                f.refused(
+                    try await socket.ask("Event.replay", nil, ["from_timestamp": time]), "invalid_property",
+                    property: "from_timestamp")
             }
         },
         Rule("12.9", "replayed packets have the counters of this connection") { f in
@@ -149,7 +164,9 @@ extension S12Sync {
             f.equal(summaries(packets, of: id), ["C delete all_participants"])
             f.check(!packets.contains { $0.objectType == "Message" }, "\(packets.map(\.summary))")
         },
-        Rule("12.9", "a user's own deletions on their devices are replayed to all of their devices, and to no other user") { f in
+        Rule(
+            "12.9", "a user's own deletions on their devices are replayed to all of their devices, and to no other user"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let message = try await users[0].sendID("x", to: id)
@@ -157,7 +174,8 @@ extension S12Sync {
             let bens = try await replay(users[1], from: longAgo).packets
             f.equal(summaries(bens, of: message).last, "M delete my_devices")
             let anas = try await replay(users[0], from: longAgo).packets
-            f.check(!summaries(anas, of: message).contains { $0.hasPrefix("M delete") }, "\(summaries(anas, of: message))")
+            f.check(
+                !summaries(anas, of: message).contains { $0.hasPrefix("M delete") }, "\(summaries(anas, of: message))")
         },
         Rule("12.9", "operation packets are replayed") { f in
             let users = try await f.users("ana", "ben")
@@ -165,7 +183,9 @@ extension S12Sync {
             try await users[0].send("x", to: id)
             try await users[1].does("POST", Layer.path(id) + "/mark_all_read", [:])
             let (packets, _) = try await replay(users[0], from: longAgo)
-            f.check(packets.contains { $0.type == "operation" && $0.data["identity"]["id"].string == users[1].id }, "\(packets.map(\.summary))")
+            f.check(
+                packets.contains { $0.type == "operation" && $0.data["identity"]["id"].string == users[1].id },
+                "\(packets.map(\.summary))")
         },
         Rule("12.9", "a user who was removed while away is told so, and nothing later") { f in
             let users = try await f.users("ana", "ben")
@@ -176,10 +196,12 @@ extension S12Sync {
             let (packets, _) = try await replay(users[1], from: longAgo)
             let last = packets.last { $0.objectID == id }
             let isOut = last?.isChange("create", of: "Conversation") == true && last?.data["participants"] == []
-            f.check(isOut || last?.data.has("remove", "participants", id: users[1].id) == true, "\(last?.json ?? .null)")
+            f.check(
+                isOut || last?.data.has("remove", "participants", id: users[1].id) == true, "\(last?.json ?? .null)")
             f.check(!packets.contains { $0.objectType == "Message" }, "a later message")
         },
-        Rule("12.9", "what a former participant keeps, and was deleted for all while they were away, is told", .doc) { f in
+        Rule("12.9", "what a former participant keeps, and was deleted for all while they were away, is told", .doc) {
+            f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let gone = try await users[0].converse(users[1])
@@ -188,10 +210,15 @@ extension S12Sync {
             try await users[0].does("DELETE", Layer.path(messages[0]) + "?mode=all_participants")
             try await users[0].does("DELETE", Layer.path(gone) + "?mode=all_participants")
             let (packets, _) = try await replay(users[1], from: longAgo)
-            f.check(packets.contains { $0.isChange("delete", of: "Message", id: messages[0]) }, "\(packets.map(\.summary))")
-            let update = packets.last { $0.isChange("update", of: "Conversation", id: id) && $0.data.operation("total_message_count") != nil }
+            f.check(
+                packets.contains { $0.isChange("delete", of: "Message", id: messages[0]) }, "\(packets.map(\.summary))")
+            let update = packets.last {
+                $0.isChange("update", of: "Conversation", id: id) && $0.data.operation("total_message_count") != nil
+            }
             f.check(update?.data.has("set", "total_message_count", value: 1) == true, "\(update?.data ?? .null)")
-            f.check(packets.last { $0.objectID == gone }?.isChange("delete", of: "Conversation") == true, "\(packets.map(\.summary))")
+            f.check(
+                packets.last { $0.objectID == gone }?.isChange("delete", of: "Conversation") == true,
+                "\(packets.map(\.summary))")
         },
         Rule("12.9", "a user who was added while away gets the whole conversation") { f in
             let users = try await f.users("ana", "ben")
@@ -203,17 +230,22 @@ extension S12Sync {
             f.equal(created?.data["metadata"], ["a": "1"])
             f.equal(created?.data["participants"].ids.count, 2)
         },
-        Rule("12.9", "a replay asked for while one runs takes its place: both are answered, the later one with success") { f in
+        Rule("12.9", "a replay asked for while one runs takes its place: both are answered, the later one with success")
+        { f in
             let users = try await f.users("ana", "ben")
             try await users[0].converse(users[1])
             // The socket is not checked, because timestamps go back with each replay.
             let socket = try await users[1].silentSocket(isChecked: false)
             for id in ["a", "b"] {
-                let body: JSONValue = ["request_id": .string(id), "method": "Event.replay", "data": ["from_timestamp": .string(longAgo)]]
+                let body: JSONValue = [
+                    "request_id": .string(id), "method": "Event.replay", "data": ["from_timestamp": .string(longAgo)],
+                ]
                 try await socket.sendPacket(["type": "request", "body": body])
             }
             _ = try await socket.nextPacket("the first answer", deadline: Fixture.deadline) { $0.requestID == "a" }
-            let second = try await socket.nextPacket("the second answer", deadline: Fixture.deadline) { $0.requestID == "b" }
+            let second = try await socket.nextPacket("the second answer", deadline: Fixture.deadline) {
+                $0.requestID == "b"
+            }
             f.equal(second.body["success"], true)
             f.check(socket.history.contains { $0.isChange("create", of: "Conversation") }, "nothing was replayed")
         },

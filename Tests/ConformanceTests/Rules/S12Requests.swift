@@ -9,9 +9,12 @@ enum S12Requests {
 
     // MARK: 12.1
 
-    private static func refusal(_ f: Fixture, _ token: String?, _ options: ProtocolSocket.Options = .init()) async throws -> RESTResponse {
+    private static func refusal(
+        _ f: Fixture, _ token: String?, _ options: ProtocolSocket.Options = .init()
+    ) async throws -> RESTResponse {
         do {
-            let socket = try await f.client.openSocket(sessionToken: token, options: options, deadline: Fixture.deadline)
+            let socket = try await f.client.openSocket(
+                sessionToken: token, options: options, deadline: Fixture.deadline)
             f.keep(socket, isChecked: false)
             throw HarnessError("the socket was opened")
         } catch let error as ProtocolClientError {
@@ -37,7 +40,10 @@ enum S12Requests {
         },
         Rule("12.1", "further query parameters are ignored, and /websocket is another name") { f in
             let ana = try await f.user("ana")
-            let queries = ["/?session_token=\(ana.session)&client-id=\(Layer.uuid())&layer-xdk-version=4.0.6", "/?x=1&session_token=\(ana.session)"]
+            let queries = [
+                "/?session_token=\(ana.session)&client-id=\(Layer.uuid())&layer-xdk-version=4.0.6",
+                "/?x=1&session_token=\(ana.session)",
+            ]
             for target in queries + ["/websocket?session_token=\(ana.session)"] {
                 var options = ProtocolSocket.Options()
                 options.target = target
@@ -80,9 +86,14 @@ enum S12Requests {
             let answer = try await socket.ask("Counter.read")
             // On a busy machine the request may be sent after the two seconds.
             let first = socket.history.first?.receivedAt ?? answer.packet.receivedAt
-            f.check(answer.packet.index == 0 || first - opening >= .seconds(2), "something was sent after \(first - opening)")
+            f.check(
+                answer.packet.index == 0 || first - opening >= .seconds(2),
+                "something was sent after \(first - opening)")
         },
-        Rule("12.1", "a client that only listens is told what happens, with times from which a late replay misses nothing") { f in
+        Rule(
+            "12.1",
+            "a client that only listens is told what happens, with times from which a late replay misses nothing"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let socket = try await users[0].silentSocket()
             let conversation = try await users[1].converse(users[0])
@@ -91,15 +102,20 @@ enum S12Requests {
             try await socket.message("first")
             let made = try await users[0].load(conversation)["created_at"].string ?? ""
             for packet in socket.history {
-                f.check(packet.timestamp ?? "" < made, "\(packet.timestamp ?? "none"), though only listening since before \(made)")
+                f.check(
+                    packet.timestamp ?? "" < made,
+                    "\(packet.timestamp ?? "none"), though only listening since before \(made)")
             }
             let count = socket.receivedCount
-            try await socket.does("Event.replay", nil, ["from_timestamp": .string(socket.history.last?.timestamp ?? "")])
+            try await socket.does(
+                "Event.replay", nil, ["from_timestamp": .string(socket.history.last?.timestamp ?? "")])
             let replayed = socket.packets(from: count).map(\.summary)
             for summary in ["C create", "M create"] { f.check(replayed.contains(summary), "replayed are \(replayed)") }
             try await users[1].send("second", to: conversation)
             let second = try await socket.message("second")
-            f.check(second.timestamp ?? "" > first["sent_at"].string ?? "", "asked, it is still told \(second.timestamp ?? "no time")")
+            f.check(
+                second.timestamp ?? "" > first["sent_at"].string ?? "",
+                "asked, it is still told \(second.timestamp ?? "no time")")
         },
     ]
 
@@ -113,7 +129,9 @@ enum S12Requests {
             try await scene.other.does("Counter.read")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
             _ = try await scene.other.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
-            for socket in scene.all { f.equal(socket.history.map { $0.counter ?? -1 }, Array(0..<socket.history.count)) }
+            for socket in scene.all {
+                f.equal(socket.history.map { $0.counter ?? -1 }, Array(0..<socket.history.count))
+            }
             f.equal(Set(scene.other.history.map(\.type)), ["response", "change", "signal", "operation"])
         },
         Rule("12.2", "every packet has type, body, counter and a timestamp that never goes back") { f in
@@ -133,7 +151,9 @@ enum S12Requests {
 
     // MARK: 12.3
 
-    private static func raw(_ id: JSONValue, _ method: String, data: JSONValue? = nil, objectID: String? = nil) -> JSONValue {
+    private static func raw(
+        _ id: JSONValue, _ method: String, data: JSONValue? = nil, objectID: String? = nil
+    ) -> JSONValue {
         var body: JSONValue = ["request_id": id, "method": .string(method)]
         if let data { body["data"] = data }
         if let objectID { body["object_id"] = .string(objectID) }
@@ -141,7 +161,9 @@ enum S12Requests {
     }
 
     private static func answer(_ socket: ProtocolSocket, _ id: String) async throws -> ReceivedPacket {
-        try await socket.nextPacket("the answer to \(id)", deadline: Fixture.deadline) { $0.type == "response" && $0.requestID == id }
+        try await socket.nextPacket("the answer to \(id)", deadline: Fixture.deadline) {
+            $0.type == "response" && $0.requestID == id
+        }
     }
 
     /// Expects an invalid packet to be ignored, or the socket to be closed with 1003.
@@ -172,9 +194,11 @@ enum S12Requests {
             let socket = try await ana.socket()
             let conversation = try await ana.converse([])
             let asked: [(String, String?, JSONValue?)] = [
-                ("Counter.read", nil, nil), ("Presence.subscribe", nil, nil), ("Presence.update", nil, [set("status", "auto")]),
+                ("Counter.read", nil, nil), ("Presence.subscribe", nil, nil),
+                ("Presence.update", nil, [set("status", "auto")]),
                 ("Presence.sync", nil, ["ids": []]), ("Message.create", conversation, User.message("x")),
-                ("Conversation.create", nil, User.conversation([])), ("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"]),
+                ("Conversation.create", nil, User.conversation([])),
+                ("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"]),
             ]
             for (method, id, data) in asked {
                 let answer = try await socket.ask(method, id, data)
@@ -192,8 +216,11 @@ enum S12Requests {
                 ids.append(id)
                 switch number % 3 {
                 case 0: try await socket.sendPacket(raw(.string(id), "Counter.read"))
-                case 1: try await socket.sendPacket(raw(.string(id), "Message.create", data: User.message(id), objectID: conversation))
-                default: try await socket.sendPacket(raw(.string(id), "Presence.sync", data: ["ids": [.string(ana.id)]]))
+                case 1:
+                    try await socket.sendPacket(
+                        raw(.string(id), "Message.create", data: User.message(id), objectID: conversation))
+                default:
+                    try await socket.sendPacket(raw(.string(id), "Presence.sync", data: ["ids": [.string(ana.id)]]))
                 }
             }
             for id in ids { f.equal(try await answer(socket, id).body["success"], true) }
@@ -206,23 +233,33 @@ enum S12Requests {
             let id = Layer.newConversation()
             try await socket.sendPacket(raw("c", "Conversation.create", data: User.conversation([], id: id)))
             for number in 0..<20 {
-                try await socket.sendPacket(raw(.string("m\(number)"), "Message.create", data: User.message("\(number)"), objectID: id))
+                try await socket.sendPacket(
+                    raw(.string("m\(number)"), "Message.create", data: User.message("\(number)"), objectID: id))
             }
             for number in 0..<20 { f.equal(try await answer(socket, "m\(number)").body["success"], true) }
-            let texts = (try await ana.get(Layer.path(id) + "/messages").array ?? []).compactMap { $0["parts"][0]["body"].string }
+            let texts = (try await ana.get(Layer.path(id) + "/messages").array ?? [])
+                .compactMap { $0["parts"][0]["body"].string }
             f.equal(texts.reversed(), (0..<20).map { "\($0)" })
         },
-        Rule("12.3", "an ordered create behind one that failed is predecessor_failed, until one comes that is not ordered", .doc) { f in
+        Rule(
+            "12.3",
+            "an ordered create behind one that failed is predecessor_failed, until one comes that is not ordered", .doc
+        ) { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let id = try await ana.converse([])
             var requests: [(id: String, data: JSONValue)] = []
-            for (name, ordered) in [("a", nil), ("b", true), ("c", true), ("d", false), ("e", true)] as [(String, Bool?)] {
+            for (name, ordered) in [("a", nil), ("b", true), ("c", true), ("d", false), ("e", true)]
+                as [(String, Bool?)]
+            {
                 var data: JSONValue = name == "a" ? ["parts": []] : User.message(name)
                 if let ordered { data["ordered"] = .bool(ordered) }
                 requests.append((name, data))
             }
-            for request in requests { try await socket.sendPacket(raw(.string(request.id), "Message.create", data: request.data, objectID: id)) }
+            for request in requests {
+                try await socket.sendPacket(
+                    raw(.string(request.id), "Message.create", data: request.data, objectID: id))
+            }
             f.equal(try await answer(socket, "a").body["success"], false)
             for name in ["b", "c"] {
                 let refusal = try await answer(socket, name)
@@ -230,17 +267,24 @@ enum S12Requests {
                 f.equal(refusal.data["data"], ["request_id": "a"])
             }
             for name in ["d", "e"] { f.equal(try await answer(socket, name).body["success"], true, name) }
-            let texts = (try await ana.get(Layer.path(id) + "/messages").array ?? []).compactMap { $0["parts"][0]["body"].string }
+            let texts = (try await ana.get(Layer.path(id) + "/messages").array ?? [])
+                .compactMap { $0["parts"][0]["body"].string }
             f.equal(texts.reversed(), ["d", "e"])
         },
-        Rule("12.3", "ordered creates depend on that of their conversation, and on nothing of another socket or conversation", .doc) { f in
+        Rule(
+            "12.3",
+            "ordered creates depend on that of their conversation, and on nothing of another socket or conversation",
+            .doc
+        ) { f in
             let ana = try await f.user("ana")
             let (socket, other) = (try await ana.socket(), try await ana.socket())
             let (id, good) = (Layer.newConversation(), try await ana.converse([]))
             var message = User.message("x")
             message["ordered"] = true
             let conversation: JSONValue = ["id": .string(id), "participants": "nobody"]
-            f.refused(try await socket.ask("Conversation.create", nil, conversation), "invalid_property", property: "participants")
+            f.refused(
+                try await socket.ask("Conversation.create", nil, conversation), "invalid_property",
+                property: "participants")
             f.refused(try await socket.ask("Message.create", id, message), "predecessor_failed")
             f.refused(try await other.ask("Message.create", id, message), "not_found")
             try await socket.does("Message.create", good, message)
@@ -277,7 +321,8 @@ enum S12Requests {
                 f.equal(answer.data["counter"].int, (answer.packet.counter ?? 0) - 1)
             }
         },
-        Rule("12.3", "an unknown method is an unsuccessful response invalid_operation, and so is what REST alone does") { f in
+        Rule("12.3", "an unknown method is an unsuccessful response invalid_operation, and so is what REST alone does")
+        { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             for method in ["Nothing.do", "Message.delete", "Conversation.patch", "Conversation.get", ""] {
@@ -288,7 +333,9 @@ enum S12Requests {
             let ana = try await f.user("ana")
             try await ana.socket().does("Presence.unsubscribe")
         },
-        Rule("12.3", "text that is no JSON is ignored, or the socket closed with 1003") { f in try await isIgnoredOrRefused(f, "nonsense {") },
+        Rule("12.3", "text that is no JSON is ignored, or the socket closed with 1003") { f in
+            try await isIgnoredOrRefused(f, "nonsense {")
+        },
         Rule("12.3", "a packet of unknown type is ignored, or the socket closed with 1003") { f in
             try await isIgnoredOrRefused(f, "{\"type\":\"change\",\"body\":{}}")
             try await isIgnoredOrRefused(f, "{\"type\":5}")
@@ -301,7 +348,9 @@ enum S12Requests {
         Rule("12.3", "a frame of nearly a megabyte is taken, a larger one closes the socket with 1009") { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
-            let filler = { (size: Int) -> JSONValue in raw("big", "Counter.read", data: ["x": .string(String(repeating: "x", count: size))]) }
+            let filler = { (size: Int) -> JSONValue in
+                raw("big", "Counter.read", data: ["x": .string(String(repeating: "x", count: size))])
+            }
             try await socket.sendPacket(filler(1_000_000))
             f.equal(try await answer(socket, "big").body["success"], true)
             try? await socket.sendPacket(filler(1_200_000))
@@ -310,7 +359,11 @@ enum S12Requests {
         Rule("12.3", "a refused request leaves the socket as it was") { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
-            for _ in 0..<5 { f.check(!(try await socket.ask("Message.create", Layer.newConversation(), User.message("x"))).isSuccess, "success") }
+            for _ in 0..<5 {
+                f.check(
+                    !(try await socket.ask("Message.create", Layer.newConversation(), User.message("x"))).isSuccess,
+                    "success")
+            }
             let conversation = try await ana.converse([])
             try await socket.change("create", "Conversation", conversation)
         },

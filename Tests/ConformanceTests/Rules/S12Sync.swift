@@ -15,7 +15,9 @@ enum S12Sync {
             let socket = try await ana.socket()
             let deadline = ContinuousClock.now + .seconds(75)
             // Poll the number of pings, because they are not delivered as packets.
-            while socket.pingCount == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(250)) }
+            while socket.pingCount == 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(250))
+            }
             f.check(socket.pingCount > 0, "no ping")
             try await socket.does("Counter.read")
         },
@@ -23,7 +25,9 @@ enum S12Sync {
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let deadline = ContinuousClock.now + .seconds(75)
-            while socket.pingCount == 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(250)) }
+            while socket.pingCount == 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(250))
+            }
             f.equal(try await socket.ask("Counter.read").packet.counter, 1)
         },
         Rule("12.7", "a socket that answers no ping is closed with 4408", slow: true) { f in
@@ -56,7 +60,9 @@ enum S12Sync {
             let socket = try await ana.socket(gateway: 1)
             try await ana.does("DELETE", "/sessions/\(ana.session)")
             f.equal(try await socket.waitForClose(deadline: Fixture.deadline).code, 4401)
-            f.refused(try await ana.call("GET", "/?action=validateConnectionForWebsocket&client=4.0.6"), "authentication_required")
+            f.refused(
+                try await ana.call("GET", "/?action=validateConnectionForWebsocket&client=4.0.6"),
+                "authentication_required")
         },
         Rule("12.10", "a client that closes is answered in kind") { f in
             let ana = try await f.user("ana")
@@ -82,17 +88,24 @@ enum S12Sync {
             var known: Set<String> = []
             for packet in socket.history where packet.type == "change" {
                 let id = packet.objectID ?? ""
-                if packet.operation == "create" { known.insert(id) } else { f.check(known.contains(id), "\(packet.summary) before its create") }
+                if packet.operation == "create" {
+                    known.insert(id)
+                } else {
+                    f.check(known.contains(id), "\(packet.summary) before its create")
+                }
             }
         },
-        Rule("12.11", "the Message create comes right before the Conversation update that names it as last_message") { f in
+        Rule("12.11", "the Message create comes right before the Conversation update that names it as last_message") {
+            f in
             let scene = try await Scene(f)
             for text in ["1", "2", "3"] { try await scene.sent(text) }
             for socket in scene.all {
                 var known: Set<String> = []
                 for packet in socket.history {
                     if packet.isChange("create", of: "Message") { known.insert(packet.objectID ?? "") }
-                    if let id = packet.data.operation("last_message")?["id"].string { f.check(known.contains(id), "unknown last_message") }
+                    if let id = packet.data.operation("last_message")?["id"].string {
+                        f.check(known.contains(id), "unknown last_message")
+                    }
                 }
             }
         },
@@ -107,7 +120,8 @@ enum S12Sync {
             }
             try await scene.sent("last")
             for socket in scene.all {
-                let positions = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["position"].int }
+                let positions = socket.history.filter { $0.isChange("create", of: "Message") }
+                    .compactMap { $0.data["position"].int }
                 f.equal(positions.count, 21)
                 f.equal(positions, positions.sorted())
             }

@@ -6,7 +6,8 @@ import ProtocolClient
 /// Rules of section 15: version differences. Both versions are served from one store.
 enum S15 {
     private static func get(_ user: User, _ path: String, _ version: ProtocolVersion) async throws -> JSONValue {
-        try await user.fixture.system.client(0, version).call("GET", path, token: user.session, deadline: Fixture.deadline).json
+        try await user.fixture.system.client(0, version)
+            .call("GET", path, token: user.session, deadline: Fixture.deadline).json
     }
 
     private static func other(_ f: Fixture) -> ProtocolVersion { f.version == .v2 ? .v3 : .v2 }
@@ -18,13 +19,17 @@ enum S15 {
             let body: JSONValue = ["parts": [["mime_type": "a/b", "body": "1"], ["mime_type": "a/b", "body": "2"]]]
             let id = try await ana.does("POST", Layer.path(conversation) + "/messages", body).json["id"].string ?? ""
             f.equal(try await get(ana, Layer.path(id), .v2)["parts"].ids, ["\(id)/parts/0", "\(id)/parts/1"])
-            for part in try await get(ana, Layer.path(id), .v3)["parts"].ids { f.check(UUID(uuidString: Layer.last(part)) != nil, part) }
+            for part in try await get(ana, Layer.path(id), .v3)["parts"].ids {
+                f.check(UUID(uuidString: Layer.last(part)) != nil, part)
+            }
         },
         Rule("15", "part ids a 3.0 client chose are shown in 3.0, and as indexes in 2.0", versions: [.v3]) { f in
             let ana = try await f.user("ana")
             let id = Layer.newMessage()
             let part = "\(id)/parts/\(Layer.uuid())"
-            let body: JSONValue = ["id": .string(id), "parts": [["mime_type": "a/b", "body": "1", "id": .string(part)]]]
+            let body: JSONValue = [
+                "id": .string(id), "parts": [["mime_type": "a/b", "body": "1", "id": .string(part)]],
+            ]
             try await ana.does("POST", Layer.path(try await ana.converse([])) + "/messages", body)
             f.equal(try await get(ana, Layer.path(id), .v3)["parts"].ids, [part])
             f.equal(try await get(ana, Layer.path(id), .v2)["parts"].ids, ["\(id)/parts/0"])
@@ -37,23 +42,34 @@ enum S15 {
                 var message = message
                 let parts = (message["parts"].array ?? [])
                     .map { part in
-                        JSONValue.object((part.object ?? [:]).filter { !["id", "url", "message_url"].contains($0.key) })
+                        JSONValue.object(
+                            (part.object ?? [:]).filter { !["id", "url", "message_url"].contains($0.key) })
                     }
                 message["parts"] = .array(parts)
                 return message
             }
-            f.equal(bare(try await get(users[1], Layer.path(id), .v2)), bare(try await get(users[1], Layer.path(id), .v3)))
-            var (two, three) = (try await get(users[1], Layer.path(conversation), .v2), try await get(users[1], Layer.path(conversation), .v3))
+            f.equal(
+                bare(try await get(users[1], Layer.path(id), .v2)), bare(try await get(users[1], Layer.path(id), .v3)))
+            var (two, three) = (
+                try await get(users[1], Layer.path(conversation), .v2),
+                try await get(users[1], Layer.path(conversation), .v3)
+            )
             two["last_message"] = bare(two["last_message"])
             three["last_message"] = bare(three["last_message"])
             f.equal(two, three)
         },
-        Rule("15", "a packet is rendered in the version of its socket, whatever the version of the request that caused it") { f in
+        Rule(
+            "15",
+            "a packet is rendered in the version of its socket, whatever the version of the request that caused it"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let sockets = [try await users[1].socket(version: .v2), try await users[1].socket(version: .v3)]
             let conversation = try await users[0].converse(users[1])
             let id = try await users[0].sendID("x", to: conversation)
-            let parts = [try await sockets[0].message("x").data["parts"].ids, try await sockets[1].message("x").data["parts"].ids]
+            let parts = [
+                try await sockets[0].message("x").data["parts"].ids,
+                try await sockets[1].message("x").data["parts"].ids,
+            ]
             f.equal(parts[0], ["\(id)/parts/0"])
             f.equal(parts[1], try await get(users[1], Layer.path(id), .v3)["parts"].ids)
         },
@@ -94,11 +110,17 @@ enum S15 {
             let scene = try await Scene(f)
             try await scene.sent("x")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
-            for socket in scene.all { _ = try await socket.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" } }
+            for socket in scene.all {
+                _ = try await socket.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
+            }
             let identity = try await scene.ana.get("/identities/\(scene.ana.userID)")
             f.equal([identity["type"], identity["identity_type"]], ["user", "user"])
         },
-        Rule("15", "a changed message is a Message create with the whole message to 2.0 sockets, an update to 3.0 sockets", .doc) { f in
+        Rule(
+            "15",
+            "a changed message is a Message create with the whole message to 2.0 sockets, an update to 3.0 sockets",
+            .doc
+        ) { f in
             let users = try await f.users("ana", "ben")
             let sockets = [try await users[1].socket(version: .v2), try await users[1].socket(version: .v3)]
             let conversation = try await users[0].converse(users[1])
@@ -106,7 +128,9 @@ enum S15 {
             for socket in sockets { try await socket.message("x") }
             try await users[0].does("PUT", Layer.path(id) + "/parts/0", ["mime_type": "text/plain", "body": "changed"])
             f.equal(try await sockets[0].message("changed").objectID, id)
-            f.check(try await sockets[1].change("update", "MessagePart").data.has("set", "body", value: "changed"), "no update")
+            f.check(
+                try await sockets[1].change("update", "MessagePart").data.has("set", "body", value: "changed"),
+                "no update")
         },
     ]
 }

@@ -24,7 +24,8 @@ enum S17 {
         switch value {
         case .object(let members):
             members.flatMap { name, value in
-                ["sender", "participants", "parts", "conversation", "metadata"].contains(name) && value.isNull ? [name] : neverNull(value)
+                ["sender", "participants", "parts", "conversation", "metadata"].contains(name) && value.isNull
+                    ? [name] : neverNull(value)
             }
         case .array(let values): values.flatMap(neverNull)
         default: []
@@ -38,7 +39,9 @@ enum S17 {
             try await scene.ben.receipt("read", message)
             try await scene.own.change("update", "Message", message)
             var values = scene.all.flatMap { $0.history.map(\.json) }
-            for path in ["/conversations", Layer.path(scene.conversation) + "/messages", Layer.path(message), "/identities"] {
+            for path in [
+                "/conversations", Layer.path(scene.conversation) + "/messages", Layer.path(message), "/identities",
+            ] {
                 values.append(try await scene.ana.get(path))
             }
             for url in values.flatMap(urls) { f.check(url.hasPrefix("https://"), url) }
@@ -55,7 +58,9 @@ enum S17 {
                 let answer = try await ana.call("GET", path, headers: ["Origin": "https://a.example"])
                 f.equal(answer.header("Access-Control-Allow-Origin"), "https://a.example")
                 f.equal(answer.header("Access-Control-Allow-Credentials"), "true")
-                f.check(answer.header("Access-Control-Expose-Headers")?.contains("Layer-Count") == true, "\(answer.headers)")
+                f.check(
+                    answer.header("Access-Control-Expose-Headers")?.contains("Layer-Count") == true, "\(answer.headers)"
+                )
             }
         },
         Rule("17.4", "the version is accepted on both transports, the subprotocol echoed") { f in
@@ -75,7 +80,8 @@ enum S17 {
         },
         Rule("17.6", "Presence.sync is answered with changes, an empty list at least") { f in
             let ana = try await f.user("ana")
-            f.check(try await ana.socket().does("Presence.sync", nil, ["ids": []])["changes"].array != nil, "no changes")
+            f.check(
+                try await ana.socket().does("Presence.sync", nil, ["ids": []])["changes"].array != nil, "no changes")
         },
         Rule("17.7", "one's own identity is 200 with metadata, others' too") { f in
             let users = try await f.users("ana", "ben")
@@ -107,7 +113,8 @@ enum S17 {
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse(users[1])
             for message in [
-                try await users[0].send("x", to: conversation), try await users[0].socket().does("Message.create", conversation, User.message("y")),
+                try await users[0].send("x", to: conversation),
+                try await users[0].socket().does("Message.create", conversation, User.message("y")),
             ] { f.equal(message["recipient_status"], .object([users[0].id: "read", users[1].id: "sent"])) }
         },
         Rule("17.11", "MIME types and the part ids of 3.0 are echoed verbatim", versions: [.v3]) { f in
@@ -117,14 +124,16 @@ enum S17 {
                 "mime_type": "application/vnd.layer.choice+json;role=root;node-id=xY_9;parent-node-id=Q", "body": "{}",
                 "id": .string("\(id)/parts/\(Layer.uuid())"),
             ]
-            let sent = try await ana.socket().does("Message.create", try await ana.converse([]), ["id": .string(id), "parts": [part]])
+            let sent = try await ana.socket()
+                .does("Message.create", try await ana.converse([]), ["id": .string(id), "parts": [part]])
             f.equal(sent["parts"][0]["mime_type"], part["mime_type"])
             f.equal(sent["parts"][0]["id"], part["id"])
         },
         Rule("17.12", "409 errors are id_in_use and conflict, with the existing object in data") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([users[1].id], distinct: true)
-            let conflict = try await users[0].call("POST", "/conversations", User.conversation([users[1].id], metadata: ["a": "1"], distinct: true))
+            let conflict = try await users[0]
+                .call("POST", "/conversations", User.conversation([users[1].id], metadata: ["a": "1"], distinct: true))
             f.refused(conflict, "conflict")
             let inUse = try await users[0].call("POST", "/conversations", User.conversation([], id: id))
             f.refused(inUse, "id_in_use")
@@ -146,7 +155,9 @@ enum S17 {
             f.check(created < patched, "\(created) \(patched)")
             let cleo = try await f.user("cleo")
             try await scene.ana.patch(scene.conversation, add(cleo))
-            let update = try await scene.other.change("update", "Conversation", scene.conversation) { $0.operation("participants") != nil }
+            let update = try await scene.other.change("update", "Conversation", scene.conversation) {
+                $0.operation("participants") != nil
+            }
             f.equal(update.data.operation("participants")?["value"]["id"].string, cleo.id)
         },
         Rule("17.15", "dots are escaped in paths of recipient_status") { f in
@@ -162,7 +173,8 @@ enum S17 {
             for number in 0..<150 { try await users[0].send("\(number)", to: conversation) }
             let socket = try await users[1].silentSocket()
             try await socket.does("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"])
-            let texts = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let texts = socket.history.filter { $0.isChange("create", of: "Message") }
+                .compactMap { $0.data["parts"][0]["body"].string }
             f.equal(texts, (0..<150).map { "\($0)" })
         },
         Rule("17.17", "signals have data.sender.id") { f in
@@ -173,20 +185,28 @@ enum S17 {
             let ana = try await f.user("ana")
             f.check(ana.session.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil, ana.session)
         },
-        Rule("17.19", "content in message parts expires in 10 minutes or later, and is up- and downloaded without a session") { f in
+        Rule(
+            "17.19",
+            "content in message parts expires in 10 minutes or later, and is up- and downloaded without a session"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let announced = try await users[0]
                 .call(
                     "POST", "/content", headers: ["Upload-Content-Type": "a/b", "Upload-Content-Length": "3"])
-            let upload = String(try f.need(announced.json["upload_url"].string, "upload_url").dropFirst(f.system.publicURL.count))
+            let upload = String(
+                try f.need(announced.json["upload_url"].string, "upload_url").dropFirst(f.system.publicURL.count))
             let bare = ["Accept": "", "Content-Type": ""]
             f.check(try await f.client.call("PUT", upload, data: Data("abc".utf8), headers: bare).isSuccess, "PUT")
             let conversation = try await users[0].converse(users[1])
-            let body: JSONValue = ["parts": [["mime_type": "a/b", "content": ["id": announced.json["id"], "size": 3]]]]
+            let body: JSONValue = [
+                "parts": [["mime_type": "a/b", "content": ["id": announced.json["id"], "size": 3]]]
+            ]
             try await users[0].does("POST", Layer.path(conversation) + "/messages", body)
             let content = try await users[1].load(conversation)["last_message"]["parts"][0]["content"]
-            f.check((Layer.date(content["expiration"].string)?.timeIntervalSinceNow ?? 0) > 600, "\(content["expiration"])")
-            let download = String(try f.need(content["download_url"].string, "download_url").dropFirst(f.system.publicURL.count))
+            f.check(
+                (Layer.date(content["expiration"].string)?.timeIntervalSinceNow ?? 0) > 600, "\(content["expiration"])")
+            let download = String(
+                try f.need(content["download_url"].string, "download_url").dropFirst(f.system.publicURL.count))
             f.equal(try await f.client.call("GET", download, headers: bare).body, Data("abc".utf8))
         },
         Rule("17.20", "bursts of receipts are never 429") { f in
@@ -197,7 +217,10 @@ enum S17 {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for message in messages {
                     for type in ["delivery", "read"] {
-                        group.addTask { try await users[1].call("POST", Layer.path(message) + "/receipts", ["type": .string(type)]).status }
+                        group.addTask {
+                            try await users[1].call("POST", Layer.path(message) + "/receipts", ["type": .string(type)])
+                                .status
+                        }
                     }
                 }
                 for try await status in group { f.equal(status, 204) }

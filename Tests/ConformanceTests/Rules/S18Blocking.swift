@@ -4,14 +4,21 @@ import ProtocolClient
 
 /// Rules of section 18.2: blocking.
 enum S18Blocking {
-    private static func block(_ user: User, _ other: User) async throws { try await user.does("PUT", "/blocks/users/\(other.userID)") }
+    private static func block(_ user: User, _ other: User) async throws {
+        try await user.does("PUT", "/blocks/users/\(other.userID)")
+    }
 
     private static func texts(_ conversation: String, as user: User) async throws -> [String] {
-        (try await user.get(Layer.path(conversation) + "/messages").array ?? []).reversed().compactMap { $0["parts"][0]["body"].string }
+        (try await user.get(Layer.path(conversation) + "/messages").array ?? []).reversed()
+            .compactMap { $0["parts"][0]["body"].string }
     }
 
     static let rules: [Rule] = [
-        Rule("18.2", "PUT and DELETE /blocks/users/:id are 204, also without effect, and GET /blocks lists basic identities", .doc) { f in
+        Rule(
+            "18.2",
+            "PUT and DELETE /blocks/users/:id are 204, also without effect, and GET /blocks lists basic identities",
+            .doc
+        ) { f in
             let users = try await f.users("ana", "ben", "cleo")
             for _ in 0..<2 { f.succeeded(try await users[0].call("PUT", "/blocks/users/\(users[1].userID)"), 204) }
             try await block(users[0], users[2])
@@ -42,7 +49,10 @@ enum S18Blocking {
             try await bens.message("then")
             f.check(!bens.history.contains { $0.description.contains("\"blocked\"") }, "the blocked user was told")
         },
-        Rule("18.2", "new messages hide in both directions without an error, others see both, and what was there stays", .doc) { f in
+        Rule(
+            "18.2", "new messages hide in both directions without an error, others see both, and what was there stays",
+            .doc
+        ) { f in
             let users = try await f.users("ana", "ben", "cleo")
             let id = try await users[0].converse(users[1], users[2])
             try await users[1].send("1", to: id)

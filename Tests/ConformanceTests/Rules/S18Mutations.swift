@@ -19,7 +19,9 @@ enum S18Mutations {
             self.body = body
         }
 
-        func ask() async throws -> RESTResponse { try await user.call(method, path, body, headers: ["Strata-Mutation": name]) }
+        func ask() async throws -> RESTResponse {
+            try await user.call(method, path, body, headers: ["Strata-Mutation": name])
+        }
     }
 
     private static func places(_ answer: RESTResponse) -> [String?] {
@@ -49,15 +51,21 @@ enum S18Mutations {
         rule("a repeated patch of metadata leaves what another user has set since") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
-            let change = Named(users[0], "PATCH", Layer.path(id), [set("metadata.a.b", "ana's"), set("metadata.c", "c")])
-            _ = try await twice(f, change, 204) { try await users[1].patch(id, set("metadata.a.b", "ben's"), delete("metadata.c")) }
+            let change = Named(
+                users[0], "PATCH", Layer.path(id), [set("metadata.a.b", "ana's"), set("metadata.c", "c")])
+            _ = try await twice(f, change, 204) {
+                try await users[1].patch(id, set("metadata.a.b", "ben's"), delete("metadata.c"))
+            }
             f.equal(try await users[0].load(id)["metadata"], ["a": ["b": "ben's"]])
         },
-        rule("a repeated patch does not add again a user who was removed since, nor remove a user who was added again") { f in
+        rule("a repeated patch does not add again a user who was removed since, nor remove a user who was added again")
+        { f in
             let users = try await f.users("ana", "ben", "cay")
             let id = try await users[0].converse(users[1])
             let adding = Named(users[0], "PATCH", Layer.path(id), [add(users[2]), set("metadata.a", "1")])
-            _ = try await twice(f, adding, 204) { try await users[1].patch(id, remove(users[2]), set("metadata.a", "2")) }
+            _ = try await twice(f, adding, 204) {
+                try await users[1].patch(id, remove(users[2]), set("metadata.a", "2"))
+            }
             f.equal(try await users[0].load(id)["participants"].array?.count, 2)
             f.equal(try await users[0].load(id)["metadata"], ["a": "2"])
             let removing = Named(users[0], "PATCH", Layer.path(id), [remove(users[1])])
@@ -89,7 +97,9 @@ enum S18Mutations {
                 f.equal(answers.again.json, answers.first.json)
                 f.equal(try await users[0].get("/conversations").array?.count, count + 1)
             }
-            let found = try await twice(f, Named(users[2], "POST", "/conversations", User.conversation([users[0].id], distinct: true)), 200) {}
+            let found = try await twice(
+                f, Named(users[2], "POST", "/conversations", User.conversation([users[0].id], distinct: true)), 200
+            ) {}
             f.equal(found.again.json["id"], found.first.json["id"])
         },
         rule("a create that is repeated after the conversation was deleted is 404, and makes no other") { f in
@@ -160,7 +170,9 @@ enum S18Mutations {
             for type in ["delivery", "read"] {
                 let change = Named(users[1], "POST", Layer.path(message) + "/receipts", ["type": .string(type)])
                 _ = try await twice(f, change, 204) {}
-                f.equal(try await users[0].load(message)["recipient_status"][users[1].id], type == "read" ? "read" : "delivered")
+                f.equal(
+                    try await users[0].load(message)["recipient_status"][users[1].id],
+                    type == "read" ? "read" : "delivered")
             }
             let change = Named(users[1], "POST", Layer.path(message) + "/receipts", ["type": "read"])
             _ = try await twice(f, change, 204) { try await users[0].patch(id, remove(users[1])) }
@@ -172,13 +184,18 @@ enum S18Mutations {
             for text in ["1", "2", "3"] { messages.append(try await users[0].sendID(text, to: id)) }
             let body: JSONValue = ["type": "read", "ids": .array(messages.map { .string($0) })]
             let change = Named(users[1], "POST", Layer.path(id) + "/receipts", body)
-            let answers = try await twice(f, change, 200) { try await users[0].does("DELETE", Layer.path(messages[1]) + "?mode=all_participants") }
+            let answers = try await twice(f, change, 200) {
+                try await users[0].does("DELETE", Layer.path(messages[1]) + "?mode=all_participants")
+            }
             f.equal(answers.first.json["ignored"], [])
             f.equal(answers.again.json["ignored"], [.string(messages[1])])
             f.check(answers.first.header("Strata-Position") != nil, "no position")
             f.equal(try await users[1].load(id)["unread_message_count"], 0)
         },
-        Rule("18.1", "a repeated edit of a part leaves what was edited since, and adds no second part", .doc, versions: [.v3]) { f in
+        Rule(
+            "18.1", "a repeated edit of a part leaves what was edited since, and adds no second part", .doc,
+            versions: [.v3]
+        ) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let message = try await users[0].sendID("first", to: id)
@@ -191,11 +208,15 @@ enum S18Mutations {
                 try await users[0].does("PUT", part, text("third"))
             }
             f.equal(replaced.again.json["body"], "third")
-            _ = try await twice(f, Named(users[0], "PUT", part, text("third")), 200) { try await users[0].does("PUT", part, text("fourth")) }
+            _ = try await twice(f, Named(users[0], "PUT", part, text("third")), 200) {
+                try await users[0].does("PUT", part, text("fourth"))
+            }
             f.equal((try await users[1].get(parts).array ?? []).compactMap { $0["body"].string }, ["first", "fourth"])
             let removal = Named(users[0], "DELETE", part)
             _ = try await twice(f, removal, 204) {}
-            _ = try await twice(f, Named(users[0], "PUT", parts, [text("all")]), 200) { try await users[0].does("POST", parts, text("more")) }
+            _ = try await twice(f, Named(users[0], "PUT", parts, [text("all")]), 200) {
+                try await users[0].does("POST", parts, text("more"))
+            }
             f.equal((try await users[1].get(parts).array ?? []).compactMap { $0["body"].string }, ["all", "more"])
             // The answer to a removal shows no part, so a repetition succeeds even if the message no longer exists.
             try await users[0].does("DELETE", Layer.path(message) + "?mode=all_participants")
@@ -211,7 +232,9 @@ enum S18Mutations {
             for (method, path, body, status) in [
                 ("PUT", path, nil, 204), ("POST", "/following/users", .array([.string(Layer.identity(other))]), 202),
             ] as [(String, String, JSONValue?, Int)] {
-                _ = try await twice(f, Named(ana, method, path, body), status) { try await ana.does("DELETE", "/following/users/\(other)") }
+                _ = try await twice(f, Named(ana, method, path, body), status) {
+                    try await ana.does("DELETE", "/following/users/\(other)")
+                }
                 f.equal(try await ana.call("GET", "/following/users/\(other)").status, 404)
             }
             try await ana.does("PUT", path)
@@ -223,7 +246,9 @@ enum S18Mutations {
             func token(_ text: String) -> JSONValue {
                 ["device_id": .string("d\(ana.userID)"), "type": "gcm", "token": .string(text), "gcm_sender_id": "1"]
             }
-            _ = try await twice(f, Named(ana, "POST", "/push_tokens", token("old")), 202) { try await ana.does("POST", "/push_tokens", token("new")) }
+            _ = try await twice(f, Named(ana, "POST", "/push_tokens", token("old")), 202) {
+                try await ana.does("POST", "/push_tokens", token("new"))
+            }
             _ = try await twice(f, Named(ana, "DELETE", "/push_tokens/d\(ana.userID)"), 202) {
                 try await ana.does("POST", "/push_tokens", token("x"))
             }
@@ -232,7 +257,9 @@ enum S18Mutations {
             let ana = try await f.user("ana")
             let name = Layer.uuid()
             func announce(_ size: String) async throws -> RESTResponse {
-                let headers = ["Strata-Mutation": name, "Upload-Content-Length": size, "Upload-Content-Type": "image/png"]
+                let headers = [
+                    "Strata-Mutation": name, "Upload-Content-Length": size, "Upload-Content-Type": "image/png",
+                ]
                 return try await ana.call("POST", "/content", headers: headers)
             }
             let first = try await announce("3000")
@@ -268,30 +295,37 @@ enum S18Mutations {
             let name = Layer.uuid()
             for user in users {
                 let path = Layer.path(id) + "/messages"
-                f.succeeded(try await user.call("POST", path, User.message("x"), headers: ["Strata-Mutation": name]), 201)
+                f.succeeded(
+                    try await user.call("POST", path, User.message("x"), headers: ["Strata-Mutation": name]), 201)
             }
             f.equal(try await users[1].get(Layer.path(id) + "/messages").array?.count, 2)
         },
-        rule("the name of another request is 406 invalid_header, with the name of the header, and changes nothing") { f in
+        rule("the name of another request is 406 invalid_header, with the name of the header, and changes nothing") {
+            f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let change = Named(users[0], "POST", Layer.path(id) + "/messages", User.message("x"))
             f.succeeded(try await change.ask(), 201)
             let headers = ["Strata-Mutation": change.name]
             f.refused(
-                try await users[0].call("POST", change.path, User.message("y"), headers: headers), "invalid_header", header: "Strata-Mutation")
+                try await users[0].call("POST", change.path, User.message("y"), headers: headers), "invalid_header",
+                header: "Strata-Mutation")
             f.refused(
-                try await users[0].call("PATCH", Layer.path(id), [set("metadata.a", "1")], headers: headers), "invalid_header",
+                try await users[0].call("PATCH", Layer.path(id), [set("metadata.a", "1")], headers: headers),
+                "invalid_header",
                 header: "Strata-Mutation")
             f.equal(try await users[1].get(Layer.path(id) + "/messages").array?.count, 1)
             f.equal(try await users[1].load(id)["metadata"], [:])
         },
-        rule("a name that is no UUID is 406 invalid_header; a request that changes nothing needs none, and may have any") { f in
+        rule(
+            "a name that is no UUID is 406 invalid_header; a request that changes nothing needs none, and may have any"
+        ) { f in
             let ana = try await f.user("ana")
             for name in ["x", "1", "layer:///messages/\(Layer.uuid())", String(Layer.uuid().dropLast())] {
                 let headers = ["Strata-Mutation": name]
                 f.refused(
-                    try await ana.call("POST", "/conversations", User.conversation([f.stranger()]), headers: headers), "invalid_header",
+                    try await ana.call("POST", "/conversations", User.conversation([f.stranger()]), headers: headers),
+                    "invalid_header",
                     header: "Strata-Mutation")
                 f.succeeded(try await ana.call("GET", "/conversations", headers: headers), 200)
             }
@@ -302,7 +336,8 @@ enum S18Mutations {
             let name = Layer.uuid()
             for name in [name, name.uppercased()] {
                 let path = Layer.path(id) + "/messages"
-                f.succeeded(try await users[0].call("POST", path, User.message("x"), headers: ["Strata-Mutation": name]), 201)
+                f.succeeded(
+                    try await users[0].call("POST", path, User.message("x"), headers: ["Strata-Mutation": name]), 201)
             }
             f.equal(try await users[1].get(Layer.path(id) + "/messages").array?.count, 1)
         },
@@ -310,25 +345,35 @@ enum S18Mutations {
             let origin = "https://app.example.com"
             let preflight = try await f.client.call(
                 "OPTIONS", "/conversations",
-                headers: ["Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "strata-mutation"],
+                headers: [
+                    "Origin": origin, "Access-Control-Request-Method": "POST",
+                    "Access-Control-Request-Headers": "strata-mutation",
+                ],
                 deadline: Fixture.deadline)
-            f.check(preflight.header("Access-Control-Allow-Headers")?.lowercased().contains("strata-mutation") == true, "\(preflight.headers)")
-            let answer = try await f.client.call("POST", "/nonces", headers: ["Origin": origin], deadline: Fixture.deadline)
+            f.check(
+                preflight.header("Access-Control-Allow-Headers")?.lowercased().contains("strata-mutation") == true,
+                "\(preflight.headers)")
+            let answer = try await f.client.call(
+                "POST", "/nonces", headers: ["Origin": origin], deadline: Fixture.deadline)
             for name in ["strata-position", "strata-user-position"] {
-                f.check(answer.header("Access-Control-Expose-Headers")?.lowercased().contains(name) == true, "\(answer.headers)")
+                f.check(
+                    answer.header("Access-Control-Expose-Headers")?.lowercased().contains(name) == true,
+                    "\(answer.headers)")
             }
         },
     ]
 
     /// Expects a packet about the change with the positions from its answer.
     private static func isTold(
-        _ f: Fixture, _ socket: ProtocolSocket, _ answer: RESTResponse, _ operation: String, _ type: String, _ id: String, line: UInt = #line
+        _ f: Fixture, _ socket: ProtocolSocket, _ answer: RESTResponse, _ operation: String, _ type: String,
+        _ id: String, line: UInt = #line
     ) async throws {
         let position = answer.header("Strata-Position").flatMap { Int($0) }
         let userPosition = answer.header("Strata-User-Position").flatMap { Int($0) }
         f.check(position != nil || userPosition != nil, "no position in the answer", line: line)
         _ = try await socket.nextPacket("\(type) \(operation) \(id) at \(answer.headers)", deadline: Fixture.deadline) {
-            $0.isChange(operation, of: type, id: id) && $0.body["position"].int == position && $0.body["user_position"].int == userPosition
+            $0.isChange(operation, of: type, id: id) && $0.body["position"].int == position
+                && $0.body["user_position"].int == userPosition
         }
     }
 
@@ -340,7 +385,9 @@ enum S18Mutations {
             let created = try await ana.does("POST", "/conversations", User.conversation([ben.id]))
             let id = try f.need(created.json["id"].string, "id")
             try await isTold(f, socket, created, "create", "Conversation", id)
-            try await isTold(f, socket, try await ana.does("PATCH", Layer.path(id), [set("metadata.a", "1")]), "update", "Conversation", id)
+            try await isTold(
+                f, socket, try await ana.does("PATCH", Layer.path(id), [set("metadata.a", "1")]), "update",
+                "Conversation", id)
             let sent = try await ana.does("POST", Layer.path(id) + "/messages", User.message("x"))
             let own = try f.need(sent.json["id"].string, "id of the message")
             try await isTold(f, socket, sent, "create", "Message", own)
@@ -352,10 +399,16 @@ enum S18Mutations {
             try await ben.send("3", to: id)
             let all = try await ana.does("POST", Layer.path(id) + "/mark_all_read", [:])
             f.check(all.header("Strata-Position") != nil, "no position of mark_all_read")
-            try await isTold(f, socket, try await ana.does("DELETE", Layer.path(own) + "?mode=all_participants"), "delete", "Message", own)
-            try await isTold(f, socket, try await ana.does("DELETE", Layer.path(id) + "?mode=my_devices"), "delete", "Conversation", id)
+            try await isTold(
+                f, socket, try await ana.does("DELETE", Layer.path(own) + "?mode=all_participants"), "delete",
+                "Message", own)
+            try await isTold(
+                f, socket, try await ana.does("DELETE", Layer.path(id) + "?mode=my_devices"), "delete", "Conversation",
+                id)
         },
-        rule("the answer to a patch by which its author leaves says the position of the leaving, the last that they are told of") { f in
+        rule(
+            "the answer to a patch by which its author leaves says the position of the leaving, the last that they are told of"
+        ) { f in
             let users = try await f.users("ana", "ben")
             let socket = try await users[0].socket()
             for headers in [[:], ["Strata-Mutation": Layer.uuid()]] {
@@ -363,7 +416,8 @@ enum S18Mutations {
                 try await socket.change("create", "Conversation", id)
                 let answer = try await users[0]
                     .call(
-                        "PATCH", Layer.path(id), [remove(users[0]), set("metadata.last", .string(Layer.uuid()))], headers: headers)
+                        "PATCH", Layer.path(id), [remove(users[0]), set("metadata.last", .string(Layer.uuid()))],
+                        headers: headers)
                 f.succeeded(answer, 204)
                 let position = try f.need(answer.header("Strata-Position").flatMap { Int($0) }, "Strata-Position")
                 let left = try await socket.change("update", "Conversation", id) { $0.has("remove", "participants") }
@@ -377,7 +431,9 @@ enum S18Mutations {
             let followed = try await ana.does("PUT", "/following/users/\(other)")
             f.check(followed.header("Strata-Position") == nil, "a position of no conversation")
             try await isTold(f, socket, followed, "create", "Identity", Layer.identity(other))
-            try await isTold(f, socket, try await ana.does("DELETE", "/following/users/\(other)"), "delete", "Identity", Layer.identity(other))
+            try await isTold(
+                f, socket, try await ana.does("DELETE", "/following/users/\(other)"), "delete", "Identity",
+                Layer.identity(other))
         },
         rule("the answer to a named change without effect says a position that the client has been told of") { f in
             let scene = try await Scene(f)
@@ -389,7 +445,9 @@ enum S18Mutations {
             let position = try f.need(answer.header("Strata-Position").flatMap { Int($0) }, "Strata-Position")
             f.check(position >= last, "\(position) before \(last)")
             let read = Named(scene.ana, "POST", Layer.path(message) + "/receipts", ["type": "read"])
-            f.check((try await read.ask().header("Strata-Position").flatMap { Int($0) } ?? 0) >= last, "the position of a receipt without effect")
+            f.check(
+                (try await read.ask().header("Strata-Position").flatMap { Int($0) } ?? 0) >= last,
+                "the position of a receipt without effect")
             let unfollowed = Named(scene.ana, "DELETE", "/following/users/\(f.stranger())")
             f.check(try await unfollowed.ask().header("Strata-User-Position") != nil, "no user position")
         },

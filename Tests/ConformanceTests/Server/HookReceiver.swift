@@ -51,7 +51,8 @@ struct HookReceiver: Sendable {
     private static let starting = Task {
         let file = try TestDirectory.make("hooks") + "/requests"
         let process = try await ChildProcess.start(
-            Launch("/usr/bin/env", arguments: ["python3", "-c", program], deathSignal: .kill, output: .append(to: file)))
+            Launch(
+                "/usr/bin/env", arguments: ["python3", "-c", program], deathSignal: .kill, output: .append(to: file)))
         let deadline = ContinuousClock.now + Fixture.patience
         while .now < deadline {
             if let port = try lines(of: file).first?["port"].int {
@@ -65,8 +66,10 @@ struct HookReceiver: Sendable {
     /// Returns the complete lines that the receiver wrote. An unfinished last line is left out.
     /// - Throws: If a line is not JSON. Otherwise a test would wait until its timeout for the request in it.
     private static func lines(of file: String) throws -> [JSONValue] {
-        guard let bytes = FileManager.default.contents(atPath: file), let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
-        return try bytes[..<end].split(separator: UInt8(ascii: "\n")).map { try JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
+        guard let bytes = FileManager.default.contents(atPath: file), let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
+        else { return [] }
+        return try bytes[..<end].split(separator: UInt8(ascii: "\n"))
+            .map { try JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
     }
 
     func requests(_ path: String) throws -> [JSONValue] {

@@ -9,7 +9,11 @@ enum SRAnnouncements {
 
     private static func announcement(_ f: ServerFixture, to names: String...) -> JSONValue {
         var body: JSONValue = ["recipients": .array(names.map { f.reference(f.user($0)) }), "parts": parts]
-        if f.isOld { body["sender"] = ["name": "Support"] } else { body["sender_id"] = .string(Layer.identity(f.user("ana"))) }
+        if f.isOld {
+            body["sender"] = ["name": "Support"]
+        } else {
+            body["sender_id"] = .string(Layer.identity(f.user("ana")))
+        }
         return body
     }
 
@@ -31,7 +35,10 @@ enum SRAnnouncements {
             f.equal(part["body"].string, "hello")
             f.equal(part.object?["encoding"], f.isOld ? nil : .null)
         },
-        ServerRule(70, "without recipients it is 422 missing_property; for everyone, or with a body of more than 2,048 bytes, 422") { f in
+        ServerRule(
+            70,
+            "without recipients it is 422 missing_property; for everyone, or with a body of more than 2,048 bytes, 422"
+        ) { f in
             try await f.identify("ana")
             var body = announcement(f, to: "ben")
             body["recipients"] = nil
@@ -47,18 +54,29 @@ enum SRAnnouncements {
             except:
                 "it may have as many as its body holds, which has at most 1 MB as every other: some tens of thousands, and never more than 100,000."
         ),
-        ServerRule(71, "a notification without recipients or without a notification, or with neither text nor data, is 422", ServerAPIVersion.new) {
+        ServerRule(
+            71, "a notification without recipients or without a notification, or with neither text nor data, is 422",
+            ServerAPIVersion.new
+        ) {
             f in
             try await f.identify("ana")
             let recipients: JSONValue = [f.reference(f.user("ana"))]
-            f.refused(try await f.call("POST", "/notifications", ["recipients": recipients]), "missing_property", property: "notification")
-            f.refused(try await f.call("POST", "/notifications", ["notification": ["text": "x"]]), "missing_property", property: "recipients")
-            f.equal(try await f.call("POST", "/notifications", ["recipients": recipients, "notification": [:]]).status, 422)
+            f.refused(
+                try await f.call("POST", "/notifications", ["recipients": recipients]), "missing_property",
+                property: "notification")
+            f.refused(
+                try await f.call("POST", "/notifications", ["notification": ["text": "x"]]), "missing_property",
+                property: "recipients")
+            f.equal(
+                try await f.call("POST", "/notifications", ["recipients": recipients, "notification": [:]]).status, 422)
         },
         ServerRule(
             71, "a notification is pushed to the devices of its recipients", ServerAPIVersion.new,
-            except: "the server sends no pushes: a webhook that takes Push is told, and without one the answer is 422 invalid_operation."),
-        ServerRule(75, "a path of the Client API below a user's is answered as to that user", ServerAPIVersion.new) { f in
+            except:
+                "the server sends no pushes: a webhook that takes Push is told, and without one the answer is 422 invalid_operation."
+        ),
+        ServerRule(75, "a path of the Client API below a user's is answered as to that user", ServerAPIVersion.new) {
+            f in
             let ana = try await f.users.user("ana")
             let id = try await ana.converse([Layer.identity(f.user("ben"))])
             try await ana.send("hello", to: id)
@@ -67,10 +85,13 @@ enum SRAnnouncements {
             f.equal(try await f.does("GET", path + Layer.path(id) + "/messages").array?.count, 1)
             f.equal(try await f.does("GET", path + "/announcements"), [])
             let created = try await f.does(
-                "POST", path + "/conversations", ["participants": [.string(Layer.identity(f.user("cleo")))], "distinct": false], status: 201)
+                "POST", path + "/conversations",
+                ["participants": [.string(Layer.identity(f.user("cleo")))], "distinct": false], status: 201)
             f.equal(try await ana.load(created["id"].string ?? "")["id"], created["id"])
         },
-        ServerRule(76, "URLs there lead below the user's path; a user who was never heard of is 404", ServerAPIVersion.new) { f in
+        ServerRule(
+            76, "URLs there lead below the user's path; a user who was never heard of is 404", ServerAPIVersion.new
+        ) { f in
             let ana = try await f.users.user("ana")
             let id = try await ana.converse([Layer.identity(f.user("ben"))])
             let read = try await f.does("GET", "/users/\(f.user("ana"))\(Layer.path(id))")

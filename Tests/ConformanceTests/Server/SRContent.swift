@@ -7,12 +7,18 @@ import ProtocolClient
 enum SRContent {
     private static let bytes = Data(repeating: 7, count: 3000)
 
-    private static func upload(_ f: ServerFixture, in conversation: JSONValue, by method: String = "PUT") async throws -> JSONValue {
+    private static func upload(
+        _ f: ServerFixture, in conversation: JSONValue, by method: String = "PUT"
+    ) async throws -> JSONValue {
         let content = try await announce(f, in: conversation)
         let url = try f.need(content["upload_url"].string, "upload_url")
-        let headers = ["Authorization": "Bearer x", "Accept": "application/json", "If-None-Match": Layer.uuid(), "Content-Type": "image/png"]
+        let headers = [
+            "Authorization": "Bearer x", "Accept": "application/json", "If-None-Match": Layer.uuid(),
+            "Content-Type": "image/png",
+        ]
         let answer = try await f.users.client.call(
-            method, String(url.dropFirst(f.system.publicURL.count)), data: bytes, headers: headers, deadline: Fixture.deadline)
+            method, String(url.dropFirst(f.system.publicURL.count)), data: bytes, headers: headers,
+            deadline: Fixture.deadline)
         f.equal(answer.status, 200, "the upload")
         return content
     }
@@ -24,12 +30,16 @@ enum SRContent {
 
     private static func message(_ f: ServerFixture, _ id: String?, size: Int) -> JSONValue {
         var body = f.message("", from: "ana")
-        body["parts"] = [["mime_type": "image/png", "content": ["id": .string(id ?? ""), "size": .integer(Int64(size))]]]
+        body["parts"] = [
+            ["mime_type": "image/png", "content": ["id": .string(id ?? ""), "size": .integer(Int64(size))]]
+        ]
         return body
     }
 
     static let rules: [ServerRule] = [
-        ServerRule(65, "content is announced for a conversation: 201 with its id, size and upload_url, also in Location") { f in
+        ServerRule(
+            65, "content is announced for a conversation: 201 with its id, size and upload_url, also in Location"
+        ) { f in
             let conversation = try await f.converse("ana", "ben")
             let headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "3000"]
             let answer = try await f.call("POST", f.path(conversation) + "/content", [:], headers: headers)
@@ -44,7 +54,9 @@ enum SRContent {
             for header in ["Upload-Content-Type", "Upload-Content-Length"] {
                 var headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "3000"]
                 headers[header] = nil
-                f.refused(try await f.call("POST", f.path(conversation) + "/content", headers: headers), "invalid_header", header: header)
+                f.refused(
+                    try await f.call("POST", f.path(conversation) + "/content", headers: headers), "invalid_header",
+                    header: header)
             }
         },
         ServerRule(66, "the bytes are put to upload_url, whatever other headers there are") { f in
@@ -53,7 +65,8 @@ enum SRContent {
         ServerRule(66, "the bytes may also be posted to upload_url") { f in
             let conversation = try await f.converse("ana", "ben")
             let content = try await upload(f, in: conversation, by: "POST")
-            let read = try await f.does("GET", "\(f.path(conversation))/content/\(Layer.last(content["id"].string ?? ""))")
+            let read = try await f.does(
+                "GET", "\(f.path(conversation))/content/\(Layer.last(content["id"].string ?? ""))")
             let url = try f.need(read["download_url"].string, "download_url").dropFirst(f.system.publicURL.count)
             f.equal(try await f.users.client.call("GET", String(url), deadline: Fixture.deadline).body, bytes)
         },
@@ -72,7 +85,9 @@ enum SRContent {
             let other = try await f.converse("ana", "ben")
             let id = try await upload(f, in: conversation)["id"].string
             let path = f.path(conversation) + "/messages"
-            f.equal(try await f.call("POST", path, message(f, "layer:///content/\(Layer.uuid())", size: 3000)).errorID, "invalid_property")
+            f.equal(
+                try await f.call("POST", path, message(f, "layer:///content/\(Layer.uuid())", size: 3000)).errorID,
+                "invalid_property")
             let elsewhere = f.path(other) + "/messages"
             f.equal(try await f.call("POST", elsewhere, message(f, id, size: 3000)).errorID, "invalid_property")
             let sent = try await f.does("POST", path, message(f, id, size: 3000), status: 201)
@@ -87,19 +102,24 @@ enum SRContent {
             let id = try await upload(f, in: conversation)["id"].string
             let path = f.path(conversation) + "/messages"
             for size in [0, 2999, 3001] {
-                f.refused(try await f.call("POST", path, message(f, id, size: size)), "invalid_property", property: "parts.0.content")
+                f.refused(
+                    try await f.call("POST", path, message(f, id, size: size)), "invalid_property",
+                    property: "parts.0.content")
             }
             f.equal(try await f.does("GET", path), [])
             try await f.does("POST", path, message(f, id, size: 3000), status: 201)
         },
-        ServerRule(68, "reading content gives a fresh download_url, which needs no header; what was not uploaded is 404") { f in
+        ServerRule(
+            68, "reading content gives a fresh download_url, which needs no header; what was not uploaded is 404"
+        ) { f in
             let conversation = try await f.converse("ana", "ben")
             let content = try await upload(f, in: conversation)
             let path = f.path(conversation) + "/content/"
             let read = try await f.does("GET", path + Layer.last(content["id"].string ?? ""))
             let url = try f.need(read["download_url"].string, "download_url")
             let answer = try await f.users.client.call(
-                "GET", String(url.dropFirst(f.system.publicURL.count)), headers: ["Accept": ""], deadline: Fixture.deadline)
+                "GET", String(url.dropFirst(f.system.publicURL.count)), headers: ["Accept": ""],
+                deadline: Fixture.deadline)
             f.equal(answer.body, bytes)
             f.check(Layer.isTimestamp(read["expiration"].string), "expiration \(read["expiration"])")
             let absent = try await announce(f, in: conversation)

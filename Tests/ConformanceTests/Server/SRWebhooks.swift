@@ -10,15 +10,22 @@ enum SRWebhooks {
 
     private static let secret = "of the tests' receiver"
 
-    private static func ask(_ f: ServerFixture, _ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
-        try await f.call(method, "/webhooks" + path, body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(f.version.rawValue)"])
+    private static func ask(
+        _ f: ServerFixture, _ method: String, _ path: String, _ body: JSONValue? = nil
+    ) async throws -> RESTResponse {
+        try await f.call(
+            method, "/webhooks" + path, body,
+            headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(f.version.rawValue)"])
     }
 
-    private static func created(_ f: ServerFixture) -> JSONValue { f.version == .v1 ? "message.sent" : "Message.created" }
+    private static func created(_ f: ServerFixture) -> JSONValue {
+        f.version == .v1 ? "message.sent" : "Message.created"
+    }
 
     private static func hook(_ f: ServerFixture, _ target: String, events: JSONValue? = nil) -> JSONValue {
         [
-            "version": .string(f.version.rawValue), "target_url": .string(target), "events": events ?? [created(f)], "secret": .string(secret),
+            "version": .string(f.version.rawValue), "target_url": .string(target), "events": events ?? [created(f)],
+            "secret": .string(secret),
             "config": ["key": "value"],
         ]
     }
@@ -28,7 +35,9 @@ enum SRWebhooks {
     ) async throws -> JSONValue {
         let receiver = try await HookReceiver.shared()
         let answer = try await ask(f, "POST", "", hook(f, receiver.url + path, events: events))
-        guard answer.status == 201, let id = answer.json["id"].string else { throw HarnessError("\(answer.status) \(answer.json)") }
+        guard answer.status == 201, let id = answer.json["id"].string else {
+            throw HarnessError("\(answer.status) \(answer.json)")
+        }
         let deadline = ContinuousClock.now + .seconds(60)
         while .now < deadline {
             let read = try await ask(f, "GET", "/\(Layer.last(id))").json
@@ -59,7 +68,10 @@ enum SRWebhooks {
         ServerRule(
             110, "the media type of the other requests is 406 where webhooks are asked for", versions,
             except: "both types are taken: a version is what matters, and that is the same in both."),
-        ServerRule(111, "one is registered: 201, unverified, without its secret; what is absent is 422 missing_property", versions) { f in
+        ServerRule(
+            111, "one is registered: 201, unverified, without its secret; what is absent is 422 missing_property",
+            versions
+        ) { f in
             let receiver = try await HookReceiver.shared()
             let answer = try await ask(f, "POST", "", hook(f, "\(receiver.url)/registered/\(f.mark)"))
             f.equal(answer.status, 201)
@@ -76,7 +88,11 @@ enum SRWebhooks {
         ServerRule(
             111, "its secret may have any length", versions,
             except: "it has at least 16 bytes; the operator may allow fewer (STRATA_WEBHOOKS_SECRET_MIN_BYTES)."),
-        ServerRule(111, "its id is layer:///apps/APP/webhooks/UUID, wherever it is shown; a path has the UUID, or the whole id", versions) { f in
+        ServerRule(
+            111,
+            "its id is layer:///apps/APP/webhooks/UUID, wherever it is shown; a path has the UUID, or the whole id",
+            versions
+        ) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/id/\(f.mark)")
             let id = try f.need(hook["id"].string, "id")
@@ -86,10 +102,15 @@ enum SRWebhooks {
             f.equal(try await ask(f, "GET", "/\(escaped)").json["id"].string, id)
             let asked = try receiver.requests("/id/\(f.mark)").first
             f.equal(asked?["headers"]["layer-webhook-id"].string, id)
-            f.equal(try await ask(f, "GET", "/\(escaped.replacingOccurrences(of: f.appID, with: Layer.uuid()))").status, 404)
+            f.equal(
+                try await ask(f, "GET", "/\(escaped.replacingOccurrences(of: f.appID, with: Layer.uuid()))").status, 404
+            )
             try await delete(f, hook)
         },
-        ServerRule(111, "two events may be registered under their names from before the release; the released names are shown", [.v1]) { f in
+        ServerRule(
+            111, "two events may be registered under their names from before the release; the released names are shown",
+            [.v1]
+        ) { f in
             let receiver = try await HookReceiver.shared()
             let released: JSONValue = ["conversation.updated.metadata", "conversation.updated.participants"]
             for names in [released, ["conversation.metadata_updated", "conversation.participants_updated"]] {
@@ -138,12 +159,16 @@ enum SRWebhooks {
             f.equal(try await ask(f, "POST", "/\(Layer.last(off["id"].string ?? ""))/deactivate").status, 200)
             let message = try await sendMessage(f)
             // While both webhooks were active, they may have received messages of other rules.
-            func told(_ request: JSONValue) -> Bool { request["body"].string?.contains(message["id"].string ?? "-") == true }
+            func told(_ request: JSONValue) -> Bool {
+                request["body"].string?.contains(message["id"].string ?? "-") == true
+            }
             _ = try await receiver.events("/on/\(f.mark)") { $0.contains(where: told) }
-            try f.check(!receiver.requests("/silent/\(f.mark)").contains(where: told), "an event came to an inactive one")
+            try f.check(
+                !receiver.requests("/silent/\(f.mark)").contains(where: told), "an event came to an inactive one")
             for hook in [on, off] { try await delete(f, hook) }
         },
-        ServerRule(118, "it is asked for a challenge; with a wrong answer it becomes inactive, and says why", versions) { f in
+        ServerRule(118, "it is asked for a challenge; with a wrong answer it becomes inactive, and says why", versions)
+        { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/\(f.mark)/wrong", until: "inactive")
             f.equal(hook["status_reason"].string, "Verification failed because the answer is not the challenge.")
@@ -154,33 +179,45 @@ enum SRWebhooks {
     ]
 
     private static let delivery: [ServerRule] = [
-        ServerRule(120, "an event is posted with its type, its id, the webhook's id and a signature of the body", versions) { f in
+        ServerRule(
+            120, "an event is posted with its type, its id, the webhook's id and a signature of the body", versions
+        ) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/signed/\(f.mark)")
             let message = try await sendMessage(f)
             let events = try await receiver.events("/signed/\(f.mark)") {
                 $0.contains { $0["body"].string?.contains(message["id"].string ?? "-") == true }
             }
-            let event = try f.need(events.first { $0["body"].string?.contains(message["id"].string ?? "-") == true }, "event")
+            let event = try f.need(
+                events.first { $0["body"].string?.contains(message["id"].string ?? "-") == true }, "event")
             let (headers, body) = (event["headers"], event["body"].string ?? "")
             f.equal(headers["layer-webhook-event-type"], created(f))
             f.equal(headers["layer-webhook-signature"].string, HookReceiver.signature(of: body, secret: Self.secret))
             f.equal(headers["layer-webhook-id"], hook["id"])
             f.check(headers["user-agent"].string?.contains("layer-webhooks") == true, "\(headers["user-agent"])")
-            f.check(headers["content-type"].string?.hasPrefix("application/vnd.layer.webhooks+json") == true, "\(headers["content-type"])")
+            f.check(
+                headers["content-type"].string?.hasPrefix("application/vnd.layer.webhooks+json") == true,
+                "\(headers["content-type"])")
             let json = try JSONValue(parsing: body)
             f.equal(json["event"]["id"], headers["layer-webhook-request-id"])
             f.equal(json["config"], ["key": "value"])
             try await delete(f, hook)
         },
-        ServerRule(120, "changes of metadata and of participants have their released names in the body and in the header", [.v1]) {
+        ServerRule(
+            120, "changes of metadata and of participants have their released names in the body and in the header",
+            [.v1]
+        ) {
             f in
             let receiver = try await HookReceiver.shared()
             let names = ["conversation.updated.metadata", "conversation.updated.participants"]
             let hook = try await register(f, "/changes/\(f.mark)", events: .array(names.map { .string($0) }))
             let conversation = try await f.converse("ana", "ben")
-            try await f.does("PATCH", f.path(conversation), [["operation": "set", "property": "metadata.a", "value": "1"]], status: 204)
-            let add: JSONValue = [["operation": "add", "property": "participants", "value": f.reference(f.user("cleo"))]]
+            try await f.does(
+                "PATCH", f.path(conversation), [["operation": "set", "property": "metadata.a", "value": "1"]],
+                status: 204)
+            let add: JSONValue = [
+                ["operation": "add", "property": "participants", "value": f.reference(f.user("cleo"))]
+            ]
             try await f.does("PATCH", f.path(conversation), add, status: 204)
             func told(_ events: [JSONValue]) -> [JSONValue] {
                 events.filter { $0["body"].string?.contains(conversation["id"].string ?? "-") == true }
@@ -190,23 +227,36 @@ enum SRWebhooks {
             f.equal(try events.map { try JSONValue(parsing: $0["body"].string ?? "")["event"]["type"].string }, names)
             try await delete(f, hook)
         },
-        ServerRule(120, "user ids that look like integers come first, by number, as JavaScript orders them; the signature covers that", [.v1]) { f in
+        ServerRule(
+            120,
+            "user ids that look like integers come first, by number, as JavaScript orders them; the signature covers that",
+            [.v1]
+        ) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/ordered/\(f.mark)")
             // Other users of the app have ids with letters.
             let large = Int.random(in: 1_000_000_000...4_000_000_000)
             let users = ["\(large)", "\(large / 10)", "b.\(f.mark)", "0\(large / 10)", "a.\(f.mark)"]
             let conversation = try await f.does(
-                "POST", "/conversations", ["participants": .array(users.map { .string($0) }), "distinct": false], status: 201)
-            let body: JSONValue = ["sender": ["name": "Concierge"], "parts": [["mime_type": "text/plain", "body": "hello"]]]
+                "POST", "/conversations", ["participants": .array(users.map { .string($0) }), "distinct": false],
+                status: 201)
+            let body: JSONValue = [
+                "sender": ["name": "Concierge"], "parts": [["mime_type": "text/plain", "body": "hello"]],
+            ]
             let message = try await f.does("POST", f.path(conversation) + "/messages", body, status: 201)
-            func told(_ request: JSONValue) -> Bool { request["body"].string?.contains(message["id"].string ?? "-") == true }
+            func told(_ request: JSONValue) -> Bool {
+                request["body"].string?.contains(message["id"].string ?? "-") == true
+            }
             let events = try await receiver.events("/ordered/\(f.mark)") { $0.contains(where: told) }
             let event = try f.need(events.first(where: told), "event")
             let text = event["body"].string ?? ""
             let ordered = ["\(large / 10)", "\(large)", "0\(large / 10)", "a.\(f.mark)", "b.\(f.mark)"]
-            f.check(text.contains("\"recipient_status\":{\(ordered.map { "\"\($0)\":\"sent\"" }.joined(separator: ","))}"), text)
-            f.equal(event["headers"]["layer-webhook-signature"].string, HookReceiver.signature(of: text, secret: Self.secret))
+            f.check(
+                text.contains("\"recipient_status\":{\(ordered.map { "\"\($0)\":\"sent\"" }.joined(separator: ","))}"),
+                text)
+            f.equal(
+                event["headers"]["layer-webhook-signature"].string,
+                HookReceiver.signature(of: text, secret: Self.secret))
             try await delete(f, hook)
         },
         ServerRule(
@@ -229,7 +279,9 @@ enum SRWebhooks {
             let hook = try await register(f, "/ids/\(f.mark)")
             let message = try await sendMessage(f)
             let id = Layer.last(message["id"].string ?? "-")
-            _ = try await receiver.events("/ids/\(f.mark)") { $0.contains { $0["headers"]["layer-webhook-request-id"].string == id } }
+            _ = try await receiver.events("/ids/\(f.mark)") {
+                $0.contains { $0["headers"]["layer-webhook-request-id"].string == id }
+            }
             try await delete(f, hook)
         },
     ]

@@ -14,7 +14,9 @@ extension ServerConformance {
         @Test("every rule has a unique name, and the rules of a chapter are in the order of their numbers")
         func names() {
             let names = ServerRuleTable.all.map(\.name)
-            #expect(Set(names).count == names.count, "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys.sorted())")
+            #expect(
+                Set(names).count == names.count,
+                "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys.sorted())")
             for chapter in ServerRuleTable.chapters {
                 let numbers = chapter.rules.map(\.number)
                 #expect(numbers == numbers.sorted(), "\(chapter.title)")
@@ -25,15 +27,18 @@ extension ServerConformance {
         func rules(_ rule: ServerRuleCase) async {
             let outcome = await ServerRunner.shared.outcome(of: rule)
             guard !outcome.failures.isEmpty else { return }
-            Issue.record("\(rule.name):\n  \(outcome.failures.joined(separator: "\n  "))", sourceLocation: rule.rule.location)
+            Issue.record(
+                "\(rule.name):\n  \(outcome.failures.joined(separator: "\n  "))", sourceLocation: rule.rule.location)
         }
     }
 }
 
 enum ServerRuleTable {
     static let chapters: [(title: String, rules: [ServerRule])] = [
-        ("Addresses, requests, answers", SRConventions.rules), ("Conversations", SRConversations.rules), ("Messages", SRMessages.rules),
-        ("Rich content", SRContent.rules), ("Announcements and notifications", SRAnnouncements.rules), ("Users", SRUsers.rules),
+        ("Addresses, requests, answers", SRConventions.rules), ("Conversations", SRConversations.rules),
+        ("Messages", SRMessages.rules),
+        ("Rich content", SRContent.rules), ("Announcements and notifications", SRAnnouncements.rules),
+        ("Users", SRUsers.rules),
         ("Patches", SRPatches.rules), ("Webhooks", SRWebhooks.rules),
     ]
 

@@ -19,20 +19,28 @@ struct ServerFixture: Sendable {
 
     // MARK: Checks
 
-    func check(_ isSo: Bool, _ what: @autoclosure () -> String, line: UInt = #line) { users.check(isSo, what(), line: line) }
+    func check(_ isSo: Bool, _ what: @autoclosure () -> String, line: UInt = #line) {
+        users.check(isSo, what(), line: line)
+    }
     func equal<Value: Equatable>(_ actual: Value, _ expected: Value, _ what: String = "", line: UInt = #line) {
         users.equal(actual, expected, what, line: line)
     }
-    func need<Value>(_ value: Value?, _ what: String, line: UInt = #line) throws -> Value { try users.need(value, what, line: line) }
+    func need<Value>(_ value: Value?, _ what: String, line: UInt = #line) throws -> Value {
+        try users.need(value, what, line: line)
+    }
 
-    func refused(_ answer: RESTResponse, _ id: String, property: String? = nil, header: String? = nil, line: UInt = #line) {
+    func refused(
+        _ answer: RESTResponse, _ id: String, property: String? = nil, header: String? = nil, line: UInt = #line
+    ) {
         // Clients of the Server API get no nonce.
         if id == "authentication_required" {
             equal("\(answer.status) \(answer.errorID ?? "")", "401 authentication_required", line: line)
             return
         }
         if id == "object_deleted" {
-            equal("\(answer.status) \(answer.errorID ?? "") \(answer.json["code"].int ?? 0)", "410 object_deleted 103", line: line)
+            equal(
+                "\(answer.status) \(answer.errorID ?? "") \(answer.json["code"].int ?? 0)", "410 object_deleted 103",
+                line: line)
             return
         }
         users.refused(answer, id, property: property, header: header, needsData: false, line: line)
@@ -45,18 +53,22 @@ struct ServerFixture: Sendable {
         _ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:], gateway: Int = 0
     ) async throws -> RESTResponse {
         var own = [
-            "Authorization": "Bearer \(system.app.serverToken)", "Accept": "application/vnd.layer+json; version=\(version.rawValue)",
+            "Authorization": "Bearer \(system.app.serverToken)",
+            "Accept": "application/vnd.layer+json; version=\(version.rawValue)",
             "Content-Type": method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json",
         ]
         own.merge(headers) { $1 }
-        let whole = path.hasPrefix("https://") ? String(path.dropFirst(system.publicURL.count)) : "/apps/\(appID)\(path)"
-        return try await system.client(gateway, .v3).call(method, whole, body: body, headers: own, deadline: Fixture.deadline)
+        let whole =
+            path.hasPrefix("https://") ? String(path.dropFirst(system.publicURL.count)) : "/apps/\(appID)\(path)"
+        return try await system.client(gateway, .v3)
+            .call(method, whole, body: body, headers: own, deadline: Fixture.deadline)
     }
 
     /// Makes a call that must succeed, with this status if given.
     @discardableResult
     func does(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, status: Int? = nil, headers: [String: String] = [:], line: UInt = #line
+        _ method: String, _ path: String, _ body: JSONValue? = nil, status: Int? = nil, headers: [String: String] = [:],
+        line: UInt = #line
     ) async throws -> JSONValue {
         let answer = try await call(method, path, body, headers: headers)
         guard status.map({ $0 == answer.status }) ?? answer.isSuccess else {
@@ -84,13 +96,18 @@ struct ServerFixture: Sendable {
 
     /// Creates identities for users who never signed in.
     func create(_ names: String...) async throws {
-        for name in names { try await does("POST", "/users/\(user(name))/identity", ["display_name": .string(name.capitalized)], status: 201) }
+        for name in names {
+            try await does(
+                "POST", "/users/\(user(name))/identity", ["display_name": .string(name.capitalized)], status: 201)
+        }
     }
 
     // MARK: Objects
 
     /// Creates a conversation of these users, by default not distinct.
-    func converse(_ names: String..., metadata: JSONValue? = nil, distinct: Bool = false, line: UInt = #line) async throws -> JSONValue {
+    func converse(
+        _ names: String..., metadata: JSONValue? = nil, distinct: Bool = false, line: UInt = #line
+    ) async throws -> JSONValue {
         var body: JSONValue = ["participants": .array(names.map { reference(user($0)) }), "distinct": .bool(distinct)]
         if let metadata { body["metadata"] = metadata }
         return try await does("POST", "/conversations", body, line: line)
@@ -102,10 +119,13 @@ struct ServerFixture: Sendable {
     func message(_ text: String, from name: String) -> JSONValue {
         let parts: JSONValue = [["mime_type": "text/plain", "body": .string(text)]]
         return isOld
-            ? ["sender": ["user_id": .string(user(name))], "parts": parts] : ["sender_id": .string(Layer.identity(user(name))), "parts": parts]
+            ? ["sender": ["user_id": .string(user(name))], "parts": parts]
+            : ["sender_id": .string(Layer.identity(user(name))), "parts": parts]
     }
 
-    func send(_ text: String, from name: String, to conversation: JSONValue, line: UInt = #line) async throws -> JSONValue {
+    func send(
+        _ text: String, from name: String, to conversation: JSONValue, line: UInt = #line
+    ) async throws -> JSONValue {
         try await does("POST", path(conversation) + "/messages", message(text, from: name), status: 201, line: line)
     }
 

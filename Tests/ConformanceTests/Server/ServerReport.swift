@@ -9,12 +9,15 @@ struct ServerReport {
     let results: [ServerRuleCase: Outcome]
 
     private static var path: URL {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "docs/conformance-server.md")
     }
 
     /// True if all rules have been run. Otherwise there is no report.
-    private var isComplete: Bool { ServerRuleTable.allCases.allSatisfy { results[$0] != nil && results[$0]?.skipped == nil } }
+    private var isComplete: Bool {
+        ServerRuleTable.allCases.allSatisfy { results[$0] != nil && results[$0]?.skipped == nil }
+    }
 
     /// Writes or compares the file.
     /// - Throws: ``Differs``.
@@ -27,7 +30,8 @@ struct ServerReport {
         let committed = (try? String(contentsOf: Self.path, encoding: .utf8)) ?? ""
         guard committed != text else { return }
         let (old, new) = (Set(committed.split(separator: "\n")), Set(text.split(separator: "\n")))
-        throw Differs(lines: new.subtracting(old).map { "+ \($0)" }.sorted() + old.subtracting(new).map { "- \($0)" }.sorted())
+        throw Differs(
+            lines: new.subtracting(old).map { "+ \($0)" }.sorted() + old.subtracting(new).map { "- \($0)" }.sorted())
     }
 
     struct Differs: Error, CustomStringConvertible {
@@ -42,22 +46,32 @@ struct ServerReport {
         var lines = [
             "# Conformance of the Server API", "",
             "What the Server API promises to apps' own servers, rule by rule and version by version, and whether this server keeps it: written by",
-            "`Tests/ConformanceTests/Server`, a black box that speaks HTTPS to a running system, and compared by every run. To write it anew:", "",
+            "`Tests/ConformanceTests/Server`, a black box that speaks HTTPS to a running system, and compared by every run. To write it anew:",
+            "",
             "    STRATA_CONFORMANCE_WRITE=1 make test ARGS=\"--filter ConformanceTests\"", "",
             "The numbers are those of the API's description. A dash: the rule is not about that version. Where this server does something else on purpose, the",
             "table says *other*, and the list below it says why.", "",
         ]
         let versions = ServerAPIVersion.allCases
-        lines += ["| Rules | " + versions.map(\.rawValue).joined(separator: " | ") + " |", "|--:|" + versions.map { _ in "--:|" }.joined()]
+        lines += [
+            "| Rules | " + versions.map(\.rawValue).joined(separator: " | ") + " |",
+            "|--:|" + versions.map { _ in "--:|" }.joined(),
+        ]
         lines += ["| \(ServerRuleTable.all.count) | " + versions.map { count($0) }.joined(separator: " | ") + " |"]
         for chapter in ServerRuleTable.chapters {
-            lines += ["", "## \(chapter.title)", "", "| Number | Rule | " + versions.map(\.rawValue).joined(separator: " | ") + " |"]
+            lines += [
+                "", "## \(chapter.title)", "",
+                "| Number | Rule | " + versions.map(\.rawValue).joined(separator: " | ") + " |",
+            ]
             lines += ["|---|---|" + versions.map { _ in "---|" }.joined()]
             lines += chapter.rules.map { rule in
-                "| \(rule.id) | \(Self.escaped(rule.text)) | " + versions.map { mark(rule, $0) }.joined(separator: " | ") + " |"
+                "| \(rule.id) | \(Self.escaped(rule.text)) | "
+                    + versions.map { mark(rule, $0) }.joined(separator: " | ") + " |"
             }
         }
-        let exceptions = ServerRuleTable.all.compactMap { rule in rule.exception.map { "* \(rule.id), \(Self.escaped(rule.text)): \($0)" } }
+        let exceptions = ServerRuleTable.all.compactMap { rule in
+            rule.exception.map { "* \(rule.id), \(Self.escaped(rule.text)): \($0)" }
+        }
         lines += ["", "## What is done otherwise", ""] + (exceptions.isEmpty ? ["Nothing."] : exceptions)
         return lines.joined(separator: "\n") + "\n"
     }
@@ -75,7 +89,8 @@ struct ServerReport {
     }
 
     private static func escaped(_ text: String) -> String {
-        text.replacingOccurrences(of: "|", with: "\\|").replacingOccurrences(of: "<", with: "&lt;").replacingOccurrences(of: "*", with: "\\*")
+        text.replacingOccurrences(of: "|", with: "\\|").replacingOccurrences(of: "<", with: "&lt;")
+            .replacingOccurrences(of: "*", with: "\\*")
     }
 }
 
@@ -83,7 +98,9 @@ struct ServerReport {
 struct SettlesServerReport: SuiteTrait, TestScoping {
     var isRecursive: Bool { false }
 
-    func provideScope(for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void) async throws {
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
         try await function()
         try ServerReport(results: await ServerRunner.shared.results()).settle()
     }

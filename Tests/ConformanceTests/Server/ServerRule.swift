@@ -43,7 +43,8 @@ struct ServerRule: Sendable {
 
     /// Creates a rule that this server intentionally does not keep. It is not run.
     init(
-        _ number: Int, _ text: String, _ versions: [ServerAPIVersion] = ServerAPIVersion.allCases, except reason: String,
+        _ number: Int, _ text: String, _ versions: [ServerAPIVersion] = ServerAPIVersion.allCases,
+        except reason: String,
         fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
     ) {
         id = "SRV-\(number)"

@@ -36,8 +36,13 @@ actor StockClient {
     // MARK: REST
 
     /// Sends a request with the client's headers.
-    func rest(_ method: String, _ path: String, _ body: JSONValue? = nil, isAuthorized: Bool = true) async throws -> RESTResponse {
-        var headers = ["Origin": Self.origin, "Content-Type": method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json"]
+    func rest(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, isAuthorized: Bool = true
+    ) async throws -> RESTResponse {
+        var headers = [
+            "Origin": Self.origin,
+            "Content-Type": method == "PATCH" ? "application/vnd.layer-patch+json" : "application/json",
+        ]
         if version == .v3 {
             headers["layer-xdk-version"] = sdk
             headers["client-id"] = clientID
@@ -45,27 +50,39 @@ actor StockClient {
         let client = fixture.system.client(gateway, version)
         let answer = try await client.call(
             method, path, body: body, token: isAuthorized ? session : nil, headers: headers, deadline: Fixture.deadline)
-        fixture.equal(answer.header("Access-Control-Allow-Origin"), Self.origin, "\(method) \(path): Access-Control-Allow-Origin")
-        fixture.equal(answer.header("Access-Control-Allow-Credentials"), "true", "\(method) \(path): Access-Control-Allow-Credentials")
+        fixture.equal(
+            answer.header("Access-Control-Allow-Origin"), Self.origin, "\(method) \(path): Access-Control-Allow-Origin")
+        fixture.equal(
+            answer.header("Access-Control-Allow-Credentials"), "true",
+            "\(method) \(path): Access-Control-Allow-Credentials")
         if !answer.body.isEmpty {
             fixture.check(
-                answer.header("Content-Type")?.hasPrefix("application/json") == true, "\(method) \(path): the client does not parse the body")
+                answer.header("Content-Type")?.hasPrefix("application/json") == true,
+                "\(method) \(path): the client does not parse the body")
         }
         return answer
     }
 
     /// Sends a request that must be answered with this status.
     @discardableResult
-    func rest(_ method: String, _ path: String, _ body: JSONValue? = nil, gives status: Int, line: UInt = #line) async throws -> JSONValue {
+    func rest(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, gives status: Int, line: UInt = #line
+    ) async throws -> JSONValue {
         let answer = try await rest(method, path, body)
-        guard answer.status == status else { throw HarnessError("\(method) \(path): \(answer.status) \(answer.json) (line \(line))") }
+        guard answer.status == status else {
+            throw HarnessError("\(method) \(path): \(answer.status) \(answer.json) (line \(line))")
+        }
         return answer.json
     }
 
-    func ping() async throws { fixture.equal(try await rest("HEAD", "/ping?client=\(sdk)", isAuthorized: false).status, 200, "ping") }
+    func ping() async throws {
+        fixture.equal(try await rest("HEAD", "/ping?client=\(sdk)", isAuthorized: false).status, 200, "ping")
+    }
 
     /// Sends `GET /?action=…`, as before a socket is reopened.
-    func checkSession() async throws -> RESTResponse { try await rest("GET", "/?action=validateConnectionForWebsocket&client=\(sdk)") }
+    func checkSession() async throws -> RESTResponse {
+        try await rest("GET", "/?action=validateConnectionForWebsocket&client=\(sdk)")
+    }
 
     // MARK: Signing in
 
@@ -79,8 +96,10 @@ actor StockClient {
     /// Does the part of the app's own server, which signs an identity token, and then sends `POST /sessions`.
     func answerChallenge(_ nonce: String) async throws {
         let app = fixture.app
-        let token = try app.tokens.token(header: app.header, claims: app.claims(userID, nonce: nonce, name: userID.capitalized))
-        let answer = try await rest("POST", "/sessions", ["identity_token": .string(token), "app_id": .string(app.id)], isAuthorized: false)
+        let token = try app.tokens.token(
+            header: app.header, claims: app.claims(userID, nonce: nonce, name: userID.capitalized))
+        let answer = try await rest(
+            "POST", "/sessions", ["identity_token": .string(token), "app_id": .string(app.id)], isAuthorized: false)
         fixture.succeeded(answer, 201)
         session = try fixture.need(answer.json["session_token"].string, "session_token")
     }
@@ -122,9 +141,11 @@ actor StockClient {
     func openSocket() async throws {
         let session = try fixture.need(session, "session")
         var options = ProtocolSocket.Options()
-        options.target = "/?session_token=\(session)" + (version == .v3 ? "&client-id=\(clientID)&layer-xdk-version=\(sdk)" : "")
+        options.target =
+            "/?session_token=\(session)" + (version == .v3 ? "&client-id=\(clientID)&layer-xdk-version=\(sdk)" : "")
         options.headers = ["Origin": Self.origin]
-        let socket = try await fixture.system.client(gateway, version).openSocket(sessionToken: nil, options: options, deadline: Fixture.deadline)
+        let socket = try await fixture.system.client(gateway, version)
+            .openSocket(sessionToken: nil, options: options, deadline: Fixture.deadline)
         fixture.keep(socket)
         self.socket = socket
         lastCounter = -1
@@ -153,9 +174,13 @@ actor StockClient {
 
     /// Sends a request that must succeed. Request ids are r1, r2, … over the client's lifetime.
     @discardableResult
-    func request(_ method: String, object: String? = nil, data: JSONValue? = nil, line: UInt = #line) async throws -> JSONValue {
+    func request(
+        _ method: String, object: String? = nil, data: JSONValue? = nil, line: UInt = #line
+    ) async throws -> JSONValue {
         let answer = try await answer(method, object: object, data: data)
-        guard answer.body["success"].bool == true else { throw HarnessError("\(method): \(answer.body) (line \(line))") }
+        guard answer.body["success"].bool == true else {
+            throw HarnessError("\(method): \(answer.body) (line \(line))")
+        }
         return answer.data
     }
 
@@ -179,13 +204,17 @@ actor StockClient {
         let socket = try fixture.need(socket, "open socket")
         try await socket.sendPacket([
             "type": "signal",
-            "body": ["type": "typing_indicator", "object": ["id": .string(conversation)], "data": ["action": .string(action)]],
+            "body": [
+                "type": "typing_indicator", "object": ["id": .string(conversation)],
+                "data": ["action": .string(action)],
+            ],
         ])
     }
 
     @discardableResult
     func change(
-        _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
+        _ operation: String, _ type: String, _ id: String? = nil,
+        where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async throws -> ReceivedPacket {
         let socket = try fixture.need(socket, "open socket")
         return try await socket.change(operation, type, id, where: matches)
@@ -202,7 +231,8 @@ actor StockClient {
         let data = try await request(
             "Conversation.create",
             data: [
-                "participants": .array(participants.map { .string($0) }), "distinct": .bool(distinct), "metadata": nil, "id": .string(uuid),
+                "participants": .array(participants.map { .string($0) }), "distinct": .bool(distinct), "metadata": nil,
+                "id": .string(uuid),
             ])
         let conversation = try fixture.need(data["id"].string, "id")
         if !distinct { fixture.equal(conversation, uuid, "id of the conversation") }
@@ -219,7 +249,10 @@ actor StockClient {
             part["body"] = .string((["text": .string(text)] as JSONValue).text)
             part["id"] = .string("\(id)/parts/\(Layer.uuid())")
         }
-        return ["parts": [part], "id": .string(id), "notification": ["text": .string(text), "title": .string("New Message from \(userID)")]]
+        return [
+            "parts": [part], "id": .string(id),
+            "notification": ["text": .string(text), "title": .string("New Message from \(userID)")],
+        ]
     }
 
     /// Sends a message over the socket and checks the parts of the answer that the client uses.
@@ -237,7 +270,9 @@ actor StockClient {
     // MARK: Properties that the client reads unchecked
 
     nonisolated func checkConversation(_ object: JSONValue) {
-        for member in object["participants"].array ?? [.null] { fixture.check(member["id"].string != nil, "a participant is \(member)") }
+        for member in object["participants"].array ?? [.null] {
+            fixture.check(member["id"].string != nil, "a participant is \(member)")
+        }
         fixture.check(object["metadata"].object != nil, "metadata is \(object["metadata"])")
         fixture.check(object["url"].string?.hasPrefix("https://") == true, "url is \(object["url"])")
         fixture.check(Layer.date(object["created_at"].string) != nil, "created_at is \(object["created_at"])")

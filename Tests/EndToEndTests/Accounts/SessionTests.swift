@@ -12,7 +12,9 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
             let other = try await app.signIn("ana", via: 1)
-            let (first, second, third) = (try await ana.open(via: 0), try await ana.open(via: 1), try await other.open())
+            let (first, second, third) = (
+                try await ana.open(via: 0), try await ana.open(via: 1), try await other.open()
+            )
             let answer = try await ana.client.signOut(token: ana.token, deadline: Waiting.deadline)
             #expect(answer.status == 204)
             for socket in [first, second] {
@@ -66,7 +68,8 @@ extension EndToEnd {
             options.subprotocol = "layer-9.0"
             let strange = options
             error = await #expect(throws: ProtocolClientError.self) {
-                _ = try await ana.client.openSocket(sessionToken: ana.token, options: strange, deadline: Waiting.deadline)
+                _ = try await ana.client.openSocket(
+                    sessionToken: ana.token, options: strange, deadline: Waiting.deadline)
             }
             #expect(error?.answer?.status == 406)
         }

@@ -50,7 +50,9 @@ extension EndToEnd {
             try await bob.quit()
         }
 
-        @Test("while the gateway is down a banner counts pending changes, which are sent on reconnect", .timeLimit(.minutes(4)))
+        @Test(
+            "while the gateway is down a banner counts pending changes, which are sent on reconnect",
+            .timeLimit(.minutes(4)))
         func offline() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let room = try ChatRoom(cluster)
@@ -71,7 +73,9 @@ extension EndToEnd {
             }
         }
 
-        @Test("messages written before the program ended are shown after a restart, including unsent ones", .timeLimit(.minutes(3)))
+        @Test(
+            "messages written before the program ended are shown after a restart, including unsent ones",
+            .timeLimit(.minutes(3)))
         func restart() async throws {
             let room = try ChatRoom(try await Cluster.shared())
             let first = try await room.enter("alice")
@@ -115,7 +119,9 @@ extension EndToEnd {
             try await alice.quit()
         }
 
-        @Test("the terminal is restored however the program ends", .timeLimit(.minutes(3)), arguments: ["\u{03}", "/quit\r", "TERM", "HUP"])
+        @Test(
+            "the terminal is restored however the program ends", .timeLimit(.minutes(3)),
+            arguments: ["\u{03}", "/quit\r", "TERM", "HUP"])
         func restored(_ way: String) async throws {
             let terminal = try PseudoTerminal()
             let settings = terminal.settings
@@ -129,7 +135,9 @@ extension EndToEnd {
             #expect(await alice.process.waitForExit()?.status == 0)
             #expect(terminal.settings == settings)
             // The cursor is visible, lines wrap again, and the previous screen is restored.
-            try await eventually("the end of the output has come") { terminal.output.hasSuffix("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l") }
+            try await eventually("the end of the output has come") {
+                terminal.output.hasSuffix("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+            }
         }
     }
 }
@@ -148,7 +156,9 @@ struct ChatRoom {
     func enter(_ user: String, via gateway: Int = 0, in terminal: PseudoTerminal? = nil) async throws -> Chatter {
         let terminal = try terminal ?? PseudoTerminal()
         let words = ["chat", "--user", user, "--url", cluster.urls[gateway], "--database", cluster.databaseURL]
-        let environment = ["PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "STRATA_HOME": program.directory + "/home"]
+        let environment = [
+            "PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "STRATA_HOME": program.directory + "/home",
+        ]
         let process = try await terminal.start(try Executables.find("strata"), words, environment: environment)
         try await terminal.shows("online ")
         return Chatter(terminal: terminal, process: process)
@@ -159,10 +169,12 @@ struct ChatRoom {
         let url = try #require(URL(string: cluster.urls[0]))
         let keys = try FileManager.default.contentsOfDirectory(atPath: program.directory + "/home/keys")
         let app = try #require(keys.first { $0.hasSuffix(".json") }).dropLast(5)
-        let client = try StrataClient(appID: "layer:///apps/production/\(app)", options: .init(server: url, directory: try KitUser.folder(user)))
+        let client = try StrataClient(
+            appID: "layer:///apps/production/\(app)", options: .init(server: url, directory: try KitUser.folder(user)))
         try await client.connect()
         let nonce = try await client.requestAuthenticationNonce()
-        let token = try await program.run(["token", "--user", user, "--nonce", nonce]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let token = try await program.run(["token", "--user", user, "--nonce", nonce]).output
+            .trimmingCharacters(in: .whitespacesAndNewlines)
         try await client.authenticate(identityToken: token)
         return client
     }

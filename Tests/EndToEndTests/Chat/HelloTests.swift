@@ -18,9 +18,12 @@ extension EndToEnd {
         func hello() async throws {
             let cluster = try await Cluster.shared()
             let program = try StrataProgram("hello")
-            let created = try await program.run(["app", "create", "--name", "Hello", "--database", cluster.databaseURL, "--json"])
+            let created = try await program.run([
+                "app", "create", "--name", "Hello", "--database", cluster.databaseURL, "--json",
+            ])
             let app = try JSONDecoder().decode(NewApp.self, from: Data(created.output.utf8)).app
-            let tools = URL(filePath: try Executables.find("strata")).deletingLastPathComponent().path(percentEncoded: false)
+            let tools = URL(filePath: try Executables.find("strata")).deletingLastPathComponent()
+                .path(percentEncoded: false)
             let environment = ["PATH": "\(tools):/usr/bin:/bin", "STRATA_HOME": program.directory + "/home"]
             let hello = try Executables.find("HelloExample")
             let (alice, bob) = (try PseudoTerminal(), try PseudoTerminal())

@@ -18,7 +18,9 @@ final class PseudoTerminal: Sendable {
     init(columns: Int = 100, rows: Int = 24) throws {
         var (master, slave) = (Int32(-1), Int32(-1))
         var window = winsize(ws_row: UInt16(rows), ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
-        guard openpty(&master, &slave, nil, nil, &window) == 0, let name = ttyname(slave) else { throw KitProblem("there is no pseudo-terminal") }
+        guard openpty(&master, &slave, nil, nil, &window) == 0, let name = ttyname(slave) else {
+            throw KitProblem("there is no pseudo-terminal")
+        }
         (self.master, self.slave, path) = (master, slave, String(cString: name))
         Thread { [received, master] in
             received.fill(from: master)
@@ -31,10 +33,14 @@ final class PseudoTerminal: Sendable {
     deinit { close(slave) }
 
     /// Starts a program with this terminal as its input and output.
-    func start(_ program: String, _ words: [String], environment: [String: String], directory: String? = nil) async throws -> ChildProcess {
+    func start(
+        _ program: String, _ words: [String], environment: [String: String], directory: String? = nil
+    ) async throws -> ChildProcess {
         let shell = ["-c", "exec \"$@\" <\(path) >\(path) 2>&1", "sh", program]
         return try await ChildProcess.start(
-            Launch("/bin/sh", arguments: shell + words, environment: environment, directory: directory, deathSignal: .kill))
+            Launch(
+                "/bin/sh", arguments: shell + words, environment: environment, directory: directory, deathSignal: .kill)
+        )
     }
 
     func press(_ keys: String) {
@@ -61,7 +67,8 @@ final class PseudoTerminal: Sendable {
     var lines: [String] { received.lines }
 
     func shows(_ text: String, fileID: String = #fileID, line: Int = #line) async throws {
-        try await wait("\(fileID):\(line): “\(text)” is on the screen") { lines in lines.contains { $0.contains(text) } }
+        try await wait("\(fileID):\(line): “\(text)” is on the screen") { lines in lines.contains { $0.contains(text) }
+        }
     }
 
     func showsNoLonger(_ text: String) async throws {
@@ -71,7 +78,9 @@ final class PseudoTerminal: Sendable {
     private func wait(_ what: String, _ condition: ([String]) -> Bool) async throws {
         let deadline = Waiting.deadline
         while !condition(lines) {
-            guard .now < deadline else { throw KitProblem("\(what) did not happen; the screen:\n\(lines.joined(separator: "\n"))") }
+            guard .now < deadline else {
+                throw KitProblem("\(what) did not happen; the screen:\n\(lines.joined(separator: "\n"))")
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
     }

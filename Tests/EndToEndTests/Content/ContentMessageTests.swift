@@ -13,7 +13,9 @@ extension EndToEnd {
         private static let bytes = Data("the bytes of a picture".utf8)
 
         /// Expects a complete Content object, as every user is shown it.
-        private func check(_ object: JSONValue, is content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        private func check(
+            _ object: JSONValue, is content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws {
             #expect(object["id"].string == content.id, sourceLocation: sourceLocation)
             #expect(object["size"].int == Self.bytes.count, sourceLocation: sourceLocation)
             #expect(object["expiration"].string != nil, sourceLocation: sourceLocation)
@@ -22,11 +24,15 @@ extension EndToEnd {
             #expect(try await Cluster.shared().fetch(url, via: 1).body == Self.bytes, sourceLocation: sourceLocation)
         }
 
-        @Test("sender and recipients receive the content, over REST and sockets, in both versions", arguments: ProtocolVersion.allCases)
+        @Test(
+            "sender and recipients receive the content, over REST and sockets, in both versions",
+            arguments: ProtocolVersion.allCases)
         func sending(_ version: ProtocolVersion) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana", version: version)
-            let bens = [try await app.signIn("ben", via: 0, version: .v2), try await app.signIn("ben", via: 1, version: .v3)]
+            let bens = [
+                try await app.signIn("ben", via: 0, version: .v2), try await app.signIn("ben", via: 1, version: .v3),
+            ]
             let sockets = [try await bens[0].open(), try await bens[1].open()]
             let conversation = try await ana.converse(with: [bens[0]])
             let content = try await ana.upload(Self.bytes)
@@ -35,9 +41,12 @@ extension EndToEnd {
             try await check(sent["parts"][1]["content"], is: content)
             #expect(sent["parts"][1]["size"].int == Self.bytes.count)
             for socket in sockets {
-                try await check(try await socket.change("create", "Message", id).data["parts"][1]["content"], is: content)
+                try await check(
+                    try await socket.change("create", "Message", id).data["parts"][1]["content"], is: content)
             }
-            for ben in bens { try await check(try await ben.does("GET", layerPath(id))["parts"][1]["content"], is: content) }
+            for ben in bens {
+                try await check(try await ben.does("GET", layerPath(id))["parts"][1]["content"], is: content)
+            }
             let anas = try await ana.open()
             let answer = try await anas.ask("Message.create", conversation.id, content.message)
             #expect(answer.isSuccess)
@@ -51,7 +60,8 @@ extension EndToEnd {
             let conversation = try await users[0].converse(with: [users[1]])
             let content = try await users[0].upload(Self.bytes)
             for user in users.dropFirst() { #expect(try await user.call("GET", content.path).errorID == "not_found") }
-            let message = try #require(try await users[0].does("POST", conversation.path + "/messages", content.message)["id"].string)
+            let message = try #require(
+                try await users[0].does("POST", conversation.path + "/messages", content.message)["id"].string)
             try await check(try await users[0].does("GET", content.path).json, is: content)
             try await check(try await users[1].does("GET", content.path).json, is: content)
             let refused = try await users[2].call("GET", content.path)
@@ -80,14 +90,20 @@ extension EndToEnd {
 
         @Test("unreferenced content is removed after a delay, referenced content stays")
         func swept() async throws {
-            try await Cluster.with(Cluster.Size(gateways: 2, settings: ["STRATA_CONTENT_UNREFERENCED_AGE": "5s"])) { cluster in
+            try await Cluster.with(Cluster.Size(gateways: 2, settings: ["STRATA_CONTENT_UNREFERENCED_AGE": "5s"])) {
+                cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let conversation = try await users[0].converse(with: [users[1]])
                 let kept = try await users[0].upload(Self.bytes)
-                let message = try #require(try await users[0].does("POST", conversation.path + "/messages", kept.message)["id"].string)
-                let (lost, late) = (try await users[0].upload(Self.bytes), try await users[0].announce(Self.bytes.count))
+                let message = try #require(
+                    try await users[0].does("POST", conversation.path + "/messages", kept.message)["id"].string)
+                let (lost, late) = (
+                    try await users[0].upload(Self.bytes), try await users[0].announce(Self.bytes.count)
+                )
                 try await eventually("unreferenced content is removed") {
-                    let answers = [try await users[0].call("GET", lost.path), try await users[0].call("GET", late.path)]
+                    let answers = [
+                        try await users[0].call("GET", lost.path), try await users[0].call("GET", late.path),
+                    ]
                     return answers.allSatisfy { $0.errorID == "not_found" } && cluster.files(of: lost) == []
                 }
                 // The upload token is still valid, but the upload is no longer expected.
@@ -105,7 +121,8 @@ extension EndToEnd {
         func notKept() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONTENT_DIRECTORY": ""])) { cluster in
                 let ana = try await cluster.app().signIn("ana")
-                let answer = try await ana.call("POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "a/b"])
+                let answer = try await ana.call(
+                    "POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "a/b"])
                 #expect(answer.status == 503)
                 #expect(answer.errorID == "service_unavailable")
                 let log = await cluster.instances(of: .gateway)[0].output

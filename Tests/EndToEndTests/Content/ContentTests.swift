@@ -17,7 +17,8 @@ extension EndToEnd {
         @Test("announced content has an upload URL and no download URL; uploaded content has the reverse")
         func objects() async throws {
             let ana = try await Cluster.shared().app().signIn("ana")
-            let announced = try await ana.call("POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "text/plain"])
+            let announced = try await ana.call(
+                "POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "text/plain"])
             #expect(announced.status == 201)
             let id = try #require(announced.json["id"].string)
             #expect(id.hasPrefix("layer:///content/"))
@@ -31,7 +32,8 @@ extension EndToEnd {
             let after = try await ana.does("GET", layerPath(id)).json
             #expect(after["size"].int == 5)
             let expiration = try Date(
-                try #require(after["expiration"].string), strategy: .iso8601.year().month().day().time(includingFractionalSeconds: true))
+                try #require(after["expiration"].string),
+                strategy: .iso8601.year().month().day().time(includingFractionalSeconds: true))
             #expect((3500...7300).contains(expiration.timeIntervalSinceNow))
             // The URL stays the same for a while, so that clients can cache by it.
             let again = try await ana.does("GET", layerPath(id)).json
@@ -44,11 +46,26 @@ extension EndToEnd {
             let cases: [([String: String], String, String)] = [
                 (["Upload-Content-Type": "a/b"], "missing_property", "Upload-Content-Length"),
                 (["Upload-Content-Length": "5"], "missing_property", "Upload-Content-Type"),
-                (["Upload-Content-Length": "-5", "Upload-Content-Type": "a/b"], "invalid_property", "Upload-Content-Length"),
-                (["Upload-Content-Length": "five", "Upload-Content-Type": "a/b"], "invalid_property", "Upload-Content-Length"),
-                (["Upload-Content-Length": "2147483649", "Upload-Content-Type": "a/b"], "invalid_property", "Upload-Content-Length"),
-                (["Upload-Content-Length": "99999999999999999999", "Upload-Content-Type": "a/b"], "invalid_property", "Upload-Content-Length"),
-                (["Upload-Content-Length": "5", "Upload-Content-Type": "nonsense"], "invalid_property", "Upload-Content-Type"),
+                (
+                    ["Upload-Content-Length": "-5", "Upload-Content-Type": "a/b"], "invalid_property",
+                    "Upload-Content-Length"
+                ),
+                (
+                    ["Upload-Content-Length": "five", "Upload-Content-Type": "a/b"], "invalid_property",
+                    "Upload-Content-Length"
+                ),
+                (
+                    ["Upload-Content-Length": "2147483649", "Upload-Content-Type": "a/b"], "invalid_property",
+                    "Upload-Content-Length"
+                ),
+                (
+                    ["Upload-Content-Length": "99999999999999999999", "Upload-Content-Type": "a/b"], "invalid_property",
+                    "Upload-Content-Length"
+                ),
+                (
+                    ["Upload-Content-Length": "5", "Upload-Content-Type": "nonsense"], "invalid_property",
+                    "Upload-Content-Type"
+                ),
             ]
             for (headers, id, property) in cases {
                 let answer = try await ana.call("POST", "/content", headers: headers)
@@ -56,7 +73,8 @@ extension EndToEnd {
                 #expect(answer.errorID == id, "\(headers)")
                 #expect(answer.json["data"]["property"].string == property, "\(headers)")
             }
-            let nobody = try await ana.client.call("POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "a/b"])
+            let nobody = try await ana.client.call(
+                "POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "a/b"])
             #expect(nobody.status == 401)
         }
 
@@ -98,7 +116,9 @@ extension EndToEnd {
             #expect(answer.body.isEmpty)
         }
 
-        @Test("an upload with another length than announced is refused, stores nothing, and can be repeated", arguments: [99_999, 100_001, 0])
+        @Test(
+            "an upload with another length than announced is refused, stores nothing, and can be repeated",
+            arguments: [99_999, 100_001, 0])
         func wrongLength(_ length: Int) async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -108,10 +128,15 @@ extension EndToEnd {
             #expect(answer.errorID == "invalid_request")
             #expect(cluster.files(of: content) == [])
             #expect(try await ana.does("GET", content.path)["download_url"].isNull)
-            #expect(try await cluster.put(Self.bytes.prefix(length) + Data(count: max(0, length - 100_000)), to: content.uploadURL).status == 200)
+            #expect(
+                try await cluster
+                    .put(Self.bytes.prefix(length) + Data(count: max(0, length - 100_000)), to: content.uploadURL)
+                    .status == 200)
         }
 
-        @Test("a gateway counts the bytes of an upload without a Content-Length", arguments: [(4, 400), (5, 200), (6, 400)])
+        @Test(
+            "a gateway counts the bytes of an upload without a Content-Length",
+            arguments: [(4, 400), (5, 200), (6, 400)])
         func chunked(_ length: Int, _ status: Int) async throws {
             let cluster = try await Cluster.shared()
             let ana = try await cluster.app().signIn("ana")
@@ -139,7 +164,9 @@ extension EndToEnd {
                 do {
                     let connection = try PlainConnection(to: cluster.urls[0])
                     let length = Self.bytes.count
-                    try connection.send("PUT \(try path(of: content.uploadURL)) HTTP/1.1\r\nHost: chat.test\r\nContent-Length: \(length)\r\n\r\n")
+                    try connection.send(
+                        "PUT \(try path(of: content.uploadURL)) HTTP/1.1\r\nHost: chat.test\r\nContent-Length: \(length)\r\n\r\n"
+                    )
                     try connection.send(Self.bytes.prefix(60_000))
                     try await eventually("the upload has begun") { cluster.files(of: content).count == 1 }
                     if endsHalf {
@@ -159,12 +186,17 @@ extension EndToEnd {
             let ana = try await cluster.app().signIn("ana")
             let content = try await ana.upload(Self.bytes)
             let (up, down) = (content.uploadURL, try await ana.downloadURL(of: content))
-            for url in [String(up.dropLast()) + (up.hasSuffix("A") ? "B" : "A"), up + "A", "https://chat.test/content/uploads/nonsense"] {
+            for url in [
+                String(up.dropLast()) + (up.hasSuffix("A") ? "B" : "A"), up + "A",
+                "https://chat.test/content/uploads/nonsense",
+            ] {
                 let answer = try await cluster.put(Self.bytes, to: url)
                 #expect(answer.status == 404)
                 #expect(answer.errorID == "not_found")
             }
-            let crossed = [down.replacing("/downloads/", with: "/uploads/"), up.replacing("/uploads/", with: "/downloads/")]
+            let crossed = [
+                down.replacing("/downloads/", with: "/uploads/"), up.replacing("/uploads/", with: "/downloads/"),
+            ]
             #expect(try await cluster.put(Self.bytes, to: crossed[0]).errorID == "not_found")
             #expect(try await cluster.fetch(crossed[1]).errorID == "not_found")
             #expect(try await cluster.fetch(down + "A").errorID == "not_found")
@@ -181,11 +213,14 @@ extension EndToEnd {
             let whole = try await cluster.fetch(url)
             #expect(whole.header("Accept-Ranges") == "bytes")
             let tag = try #require(whole.header("ETag"))
-            for (range, expected) in [("bytes=0-9", 0..<10), ("bytes=70000-", 70_000..<100_000), ("bytes=-5", 99_995..<100_000)] {
+            for (range, expected) in [
+                ("bytes=0-9", 0..<10), ("bytes=70000-", 70_000..<100_000), ("bytes=-5", 99_995..<100_000),
+            ] {
                 let answer = try await cluster.fetch(url, via: 1, headers: ["Range": range])
                 #expect(answer.status == 206)
                 #expect(answer.body == Self.bytes[expected])
-                #expect(answer.header("Content-Range") == "bytes \(expected.lowerBound)-\(expected.upperBound - 1)/100000")
+                #expect(
+                    answer.header("Content-Range") == "bytes \(expected.lowerBound)-\(expected.upperBound - 1)/100000")
                 #expect(answer.header("Content-Length") == "\(expected.count)")
             }
             let beyond = try await cluster.fetch(url, headers: ["Range": "bytes=100000-"])
@@ -193,7 +228,9 @@ extension EndToEnd {
             #expect(beyond.header("Content-Range") == "bytes */100000")
             #expect(beyond.header("Content-Type") == "application/json")
             #expect(try await cluster.fetch(url, headers: ["Range": "bytes=0-9", "If-Range": tag]).status == 206)
-            #expect(try await cluster.fetch(url, headers: ["Range": "bytes=0-9", "If-Range": "\"other\""]).body == Self.bytes)
+            #expect(
+                try await cluster.fetch(url, headers: ["Range": "bytes=0-9", "If-Range": "\"other\""]).body
+                    == Self.bytes)
         }
 
         @Test("HEAD describes the bytes without sending them, and cached content is not sent again")
@@ -224,7 +261,8 @@ extension EndToEnd {
             let content = try await ana.announce(Self.bytes.count)
             let origin = ["Origin": "https://app.example.org"]
             let preflight = try await cluster.fetch(
-                content.uploadURL, method: "OPTIONS", headers: origin.merging(["Access-Control-Request-Method": "PUT"]) { $1 })
+                content.uploadURL, method: "OPTIONS",
+                headers: origin.merging(["Access-Control-Request-Method": "PUT"]) { $1 })
             #expect(preflight.isSuccess)
             #expect(preflight.header("Access-Control-Allow-Methods")?.contains("PUT") == true)
             for name in ["upload-content-type", "upload-content-length", "upload-origin", "range"] {
@@ -235,7 +273,8 @@ extension EndToEnd {
             let refused = try await cluster.fetch(url + "A", headers: origin)
             #expect(refused.status == 404)
             for answer in [
-                put, refused, try await cluster.fetch(url, headers: origin), try await cluster.fetch(url, method: "HEAD", headers: origin),
+                put, refused, try await cluster.fetch(url, headers: origin),
+                try await cluster.fetch(url, method: "HEAD", headers: origin),
             ] {
                 #expect(answer.header("Access-Control-Allow-Origin") == "https://app.example.org")
                 #expect(answer.header("Vary") == "Origin")

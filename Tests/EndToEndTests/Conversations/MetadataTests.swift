@@ -19,11 +19,14 @@ extension EndToEnd {
             for round in 0..<20 {
                 let writer = users[round % 2]
                 try await writer.patch(
-                    conversation, set("metadata.trip.day\(round % 3).note", .string("note \(round)")), set("metadata.last", .string("\(round)")))
+                    conversation, set("metadata.trip.day\(round % 3).note", .string("note \(round)")),
+                    set("metadata.last", .string("\(round)")))
             }
             try await users[0].patch(conversation, delete("metadata.trip"), set("metadata.last", "end"))
             for socket in sockets {
-                try await socket.change("update", "Conversation", conversation.id) { $0.has("set", property: "metadata.last", value: "end") }
+                try await socket.change("update", "Conversation", conversation.id) {
+                    $0.has("set", property: "metadata.last", value: "end")
+                }
                 let order = socket.packets(of: conversation)
                     .compactMap { packet in
                         packet.data.array?.first { $0["property"].string == "metadata.last" }?["value"].string
@@ -59,11 +62,16 @@ extension EndToEnd {
                 async let long: Void = users[1].patch(conversation, set("metadata.a.b", "long"))
                 _ = try await (short, long)
                 try await users[0].patch(conversation, set("metadata.end", .string("\(round)")))
-                let views = [try await users[0].view(of: conversation)["metadata"], try await users[1].view(of: conversation)["metadata"]]
+                let views = [
+                    try await users[0].view(of: conversation)["metadata"],
+                    try await users[1].view(of: conversation)["metadata"],
+                ]
                 #expect(views[0] == views[1])
                 #expect(views[0]["a"] == "short" || views[0]["a"] == ["b": "long"])
                 for socket in sockets {
-                    try await socket.change("update", "Conversation", conversation.id) { $0.has("set", property: "metadata.end") }
+                    try await socket.change("update", "Conversation", conversation.id) {
+                        $0.has("set", property: "metadata.end")
+                    }
                     #expect(socket.replica(of: conversation)?.metadata == views[0])
                 }
             }
@@ -79,7 +87,10 @@ extension EndToEnd {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, user) in users.enumerated() {
                     group.addTask {
-                        for key in 0..<10 { try await user.patch(conversation, set("metadata.by.\(user.user).key\(key)", .string("\(index)"))) }
+                        for key in 0..<10 {
+                            try await user.patch(
+                                conversation, set("metadata.by.\(user.user).key\(key)", .string("\(index)")))
+                        }
                     }
                 }
                 try await group.waitForAll()
@@ -89,19 +100,23 @@ extension EndToEnd {
             #expect(head == 41)
             try await socket.positions(upTo: head, of: conversation)
             #expect(view["metadata"]["by"].object?.values.allSatisfy { $0.object?.count == 10 } == true)
-            #expect(socket.replica(of: conversation) == (try await ConversationReplica(users[3].view(of: conversation))))
+            #expect(
+                socket.replica(of: conversation) == (try await ConversationReplica(users[3].view(of: conversation))))
             #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
             #expect(socket.faults == [])
         }
 
         private static func values(_ range: Range<Int>, bytes: Int) -> JSONValue {
-            .object(Dictionary(uniqueKeysWithValues: range.map { ("k\($0)", .string(String(repeating: "v", count: bytes))) }))
+            .object(
+                Dictionary(
+                    uniqueKeysWithValues: range.map { ("k\($0)", .string(String(repeating: "v", count: bytes))) }))
         }
 
         @Test("the metadata service and the conversations service refuse an invalid patch with the same message")
         func refusedAlike() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
-            let conversation = try await users[0].converse(with: [users[1]], metadata: Self.values(100..<500, bytes: 2048))
+            let conversation = try await users[0]
+                .converse(with: [users[1]], metadata: Self.values(100..<500, bytes: 2048))
             let before = try await users[0].view(of: conversation)
             let refused: [(JSONValue, Int, String)] = [
                 (set("metadata.more", Self.values(100..<212, bytes: 2048)), 422, "invalid_property"),
@@ -124,7 +139,9 @@ extension EndToEnd {
             let metadata = JSONValue.object([String(repeating: "p", count: 1000): Self.values(100..<612, bytes: 1200)])
             let body: JSONValue = ["participants": [], "distinct": false, "metadata": metadata]
             let answer = try await user.call("POST", "/conversations", body)
-            #expect(answer.status == 422 && answer.json["id"].string == "invalid_property" && answer.json["data"]["property"].string == "metadata")
+            #expect(
+                answer.status == 422 && answer.json["id"].string == "invalid_property"
+                    && answer.json["data"]["property"].string == "metadata")
             let socket = try await user.open()
             let response = try await socket.ask("Conversation.create", nil, body)
             #expect(!response.isSuccess && response.data["id"].string == "invalid_property")

@@ -22,11 +22,16 @@ extension EndToEnd {
             let created = try await socket.change("create", "Conversation", conversation.id).data
             #expect(created["metadata"] == ["trip": ["city": "Porto"]])
             #expect(created["distinct"].bool == false)
-            #expect(Set((created["participants"].array ?? []).compactMap { $0["user_id"].string }) == ["ana", "ben", "cleo"])
+            #expect(
+                Set((created["participants"].array ?? []).compactMap { $0["user_id"].string }) == [
+                    "ana", "ben", "cleo",
+                ])
             #expect(created["last_message"]["parts"][0]["body"].string == "before")
             #expect(created["unread_message_count"].int == 0)
             #expect(created["total_message_count"].int == 1)
-            let update = try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "distinct", value: false) }
+            let update = try await bens.change("update", "Conversation", conversation.id) {
+                $0.has("set", property: "distinct", value: false)
+            }
             let addition = try #require(update.data.array?.first { $0["operation"].string == "add" })
             #expect(addition["id"].string == cleo.identity)
             #expect(addition["value"]["user_id"].string == "cleo")
@@ -71,7 +76,8 @@ extension EndToEnd {
             let (ana, ben) = (users[0], users[1])
             for round in 0..<30 {
                 async let opening = ben.open(via: round)
-                async let creating = ana.converse(with: [ben], metadata: ["round": .string("\(round)")], distinct: false)
+                async let creating = ana.converse(
+                    with: [ben], metadata: ["round": .string("\(round)")], distinct: false)
                 let (socket, conversation) = try await (opening, creating)
                 try await ana.send("message \(round)", to: conversation)
                 let created = try await socket.change("create", "Conversation", conversation.id)

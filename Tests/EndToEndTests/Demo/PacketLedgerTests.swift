@@ -7,12 +7,16 @@ import Testing
 
 @Suite("the packet ledger")
 struct PacketLedgerTests {
-    private func packet(_ counter: Int, position: Int, of conversation: String = "c", property: String = "metadata.a") throws -> ReceivedPacket {
+    private func packet(
+        _ counter: Int, position: Int, of conversation: String = "c", property: String = "metadata.a"
+    ) throws -> ReceivedPacket {
         try packet(
             [
-                "type": "change", "counter": .integer(Int64(counter)), "timestamp": "2030-01-01T00:00:0\(counter % 10).000Z",
+                "type": "change", "counter": .integer(Int64(counter)),
+                "timestamp": "2030-01-01T00:00:0\(counter % 10).000Z",
                 "body": [
-                    "operation": "update", "position": .integer(Int64(position)), "object": ["type": "Conversation", "id": .string(conversation)],
+                    "operation": "update", "position": .integer(Int64(position)),
+                    "object": ["type": "Conversation", "id": .string(conversation)],
                     "data": [["operation": "set", "property": .string(property), "value": "x"]],
                 ],
             ])
@@ -76,7 +80,8 @@ struct PacketLedgerTests {
         var ledger = opened()
         _ = ledger.note(try packet(0, position: 1))
         let refusal: JSONValue = [
-            "type": "response", "counter": 1, "timestamp": "2030-01-01T00:00:01.000Z", "body": ["method": "Event.replay", "success": false],
+            "type": "response", "counter": 1, "timestamp": "2030-01-01T00:00:01.000Z",
+            "body": ["method": "Event.replay", "success": false],
         ]
         _ = ledger.note(try packet(refusal))
         #expect(ledger.note(try packet(2, position: 1)) == .again)
@@ -87,7 +92,8 @@ struct PacketLedgerTests {
 @Suite("the conversation replica")
 struct ConversationReplicaTests {
     private let start: JSONValue = [
-        "metadata": ["title": "Trip", "trip": ["city": "Porto"]], "participants": [["id": "a"], ["id": "b"]], "unread_message_count": 0,
+        "metadata": ["title": "Trip", "trip": ["city": "Porto"]], "participants": [["id": "a"], ["id": "b"]],
+        "unread_message_count": 0,
         "total_message_count": 2,
     ]
 
@@ -103,7 +109,8 @@ struct ConversationReplicaTests {
         ]
         replica.applyOperations(operations)
         let expected: JSONValue = [
-            "metadata": ["title": "Trip", "trip": ["hotel": ["name": "Aurora"]]], "participants": [["id": "a"], ["id": "c"]],
+            "metadata": ["title": "Trip", "trip": ["hotel": ["name": "Aurora"]]],
+            "participants": [["id": "a"], ["id": "c"]],
             "unread_message_count": 3, "total_message_count": 2,
         ]
         #expect(replica == ConversationReplica(expected))

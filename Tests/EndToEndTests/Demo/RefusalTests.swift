@@ -31,7 +31,9 @@ extension EndToEnd {
                     privateKey: .privateKey(try NIOSSLPrivateKey(file: identity.key, format: .pem))))
             let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context)) }
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    }
                 }
                 .bind(host: "127.0.0.1", port: 0).get()
             let url = "https://localhost:\(server.localAddress?.port ?? 0)"
@@ -39,15 +41,22 @@ extension EndToEnd {
             let key = try await TestApp.key.value.privateKeyFile
             for words in [
                 ["demo", "--url", url, "--database", nobody],
-                ["token", "--gateway", url, "--user", "ana", "--key", key, "--key-id", UUID().uuidString, "--provider", UUID().uuidString],
+                [
+                    "token", "--gateway", url, "--user", "ana", "--key", key, "--key-id", UUID().uuidString,
+                    "--provider", UUID().uuidString,
+                ],
             ] {
                 let exit = try await strata.run(words)
-                expectOneLine(exit, .unavailable, "The certificate of \(url) is not trusted. Name the certificates to trust with --ca")
+                expectOneLine(
+                    exit, .unavailable,
+                    "The certificate of \(url) is not trusted. Name the certificates to trust with --ca")
                 #expect(exit.output.isEmpty)
             }
             // A certificate for another name is not trusted either.
             let other = url.replacingOccurrences(of: "localhost", with: "127.0.0.1")
-            let exit = try await strata.run(["demo", "--url", other, "--ca", identity.certificate, "--database", nobody])
+            let exit = try await strata.run([
+                "demo", "--url", other, "--ca", identity.certificate, "--database", nobody,
+            ])
             expectOneLine(exit, .unavailable, "The certificate of \(other) is not trusted.")
             try await server.close()
         }
@@ -59,17 +68,24 @@ extension EndToEnd {
             let strata = try StrataProgram()
             func words(_ id: String, _ key: String) -> [String] {
                 [
-                    "demo", "--url", cluster.urls[0], "--app", id, "--key", key, "--key-id", LayerID.key.text(app.app.keyID), "--provider",
+                    "demo", "--url", cluster.urls[0], "--app", id, "--key", key, "--key-id",
+                    LayerID.key.text(app.app.keyID), "--provider",
                     LayerID.provider.text(app.app.providerID),
                 ]
             }
             let unknown = LayerID.app.text(UUID())
-            expectOneLine(try await strata.run(words(unknown, app.privateKeyFile)), .usage, "There is no app \(unknown) at \(cluster.urls[0]).")
+            expectOneLine(
+                try await strata.run(words(unknown, app.privateKeyFile)), .usage,
+                "There is no app \(unknown) at \(cluster.urls[0]).")
             let strange = try await TestApp.strangeKey.value.privateKeyFile
-            expectOneLine(try await strata.run(words(app.id, strange)), .usage, "Key, key id and provider must be those of \(app.id).")
+            expectOneLine(
+                try await strata.run(words(app.id, strange)), .usage,
+                "Key, key id and provider must be those of \(app.id).")
             #expect(try await strata.run(["app", "suspend", app.id, "--database", cluster.databaseURL]).status == 0)
             // The service caches the app's key for ten seconds, but reads the app itself each time.
-            expectOneLine(try await strata.run(words(app.id, app.privateKeyFile)), .unavailable, "The app \(app.id) is suspended.")
+            expectOneLine(
+                try await strata.run(words(app.id, app.privateKeyFile)), .unavailable, "The app \(app.id) is suspended."
+            )
         }
 
         @Test("an unknown app can neither receive announcements nor be suspended")
@@ -84,7 +100,9 @@ extension EndToEnd {
             let erasure = try await strata.run(["user", "erase"] + place + ["--user", "ana", "--yes"])
             expectOneLine(erasure, .usage, "There is no app layer:///apps")
             for command in ["suspend", "resume"] {
-                expectOneLine(try await strata.run(["app", command, id, "--database", cluster.databaseURL]), .usage, "There is no app layer:///apps")
+                expectOneLine(
+                    try await strata.run(["app", command, id, "--database", cluster.databaseURL]), .usage,
+                    "There is no app layer:///apps")
             }
         }
     }

@@ -13,7 +13,8 @@ struct SilentServerTests {
     @Test(
         "a call ends at its deadline wherever the answer stops",
         arguments: [
-            "", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{\"id\"",
+            "", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{\"id\"",
         ])
     func call(_ beginning: String) async throws {
         try await withServer(beginning) { client in
@@ -23,10 +24,14 @@ struct SilentServerTests {
         }
     }
 
-    @Test("the opening of a socket ends at its deadline wherever the answer stops", arguments: ["", "HTTP/1.1 101 Switching Protocols\r\n"])
+    @Test(
+        "the opening of a socket ends at its deadline wherever the answer stops",
+        arguments: ["", "HTTP/1.1 101 Switching Protocols\r\n"])
     func socket(_ beginning: String) async throws {
         try await withServer(beginning) { client in
-            await #expect { try await client.openSocket(sessionToken: nil, deadline: .now + .milliseconds(200)) } throws: { error in
+            await #expect {
+                try await client.openSocket(sessionToken: nil, deadline: .now + .milliseconds(200))
+            } throws: { error in
                 (error as? ProtocolClientError)?.code == .deadlineExceeded
             }
         }
@@ -49,7 +54,9 @@ struct SilentServerTests {
     private func withServer(_ beginning: String, _ body: (ProtocolClient) async throws -> Void) async throws {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Beginning(beginning)) }
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Beginning(beginning))
+                }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         let client = try ProtocolClient(baseURL: "http://127.0.0.1:\(server.localAddress?.port ?? 0)")

@@ -11,7 +11,8 @@ extension EndToEnd {
     struct DocsTests {
         private static let files = [
             ("/docs/", "index.html", "text/html"), ("/docs/errors", "errors.html", "text/html"),
-            ("/docs/openapi.yaml", "openapi.yaml", "application/yaml"), ("/docs/asyncapi.yaml", "asyncapi.yaml", "application/yaml"),
+            ("/docs/openapi.yaml", "openapi.yaml", "application/yaml"),
+            ("/docs/asyncapi.yaml", "asyncapi.yaml", "application/yaml"),
             ("/docs/server-openapi.yaml", "server-openapi.yaml", "application/yaml"),
         ]
 

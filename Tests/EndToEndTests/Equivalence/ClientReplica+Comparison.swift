@@ -34,8 +34,12 @@ extension ClientReplica {
             switch (messages[id], listedMessages[id]) {
             case (let held?, let fresh?):
                 differences += compare(short(id), shown(message: held), normalised(message: fresh))
-            case (nil, let fresh): differences.append("\(short(id)) in \(short(fresh?["conversation"]["id"].string ?? "")) is not held, but listed")
-            case (let held, nil): differences.append("\(short(id)) in \(short(held?["conversation"]["id"].string ?? "")) is held, but not listed")
+            case (nil, let fresh):
+                differences.append(
+                    "\(short(id)) in \(short(fresh?["conversation"]["id"].string ?? "")) is not held, but listed")
+            case (let held, nil):
+                differences.append(
+                    "\(short(id)) in \(short(held?["conversation"]["id"].string ?? "")) is held, but not listed")
             }
         }
         return differences
@@ -47,7 +51,9 @@ extension ClientReplica {
         fresh.conversations.compactMap { conversation in
             let id = conversation["id"].string ?? ""
             let messages = fresh.messages[id] ?? []
-            let (unread, told) = (messages.filter { $0["is_unread"] == true }.count, conversation["unread_message_count"].int)
+            let (unread, told) = (
+                messages.filter { $0["is_unread"] == true }.count, conversation["unread_message_count"].int
+            )
             return unread == told ? nil : "\(short(id)) has \(unread) unread messages, and says \(told ?? -1)"
         }
     }
@@ -58,9 +64,12 @@ extension ClientReplica {
 
     private func shown(conversation: JSONValue) -> JSONValue {
         var shown = conversation
-        let participants = isParticipant(in: conversation["id"].string ?? "") ? conversation["participants"].array ?? [] : []
-        shown["participants"] = .array(participants.compactMap(\.string).sorted().map { identities[$0].map(Self.basic) ?? .null })
-        shown["last_message"] = conversation["last_message"].string.flatMap { messages[$0] }.map { self.shown(message: $0) } ?? .null
+        let participants =
+            isParticipant(in: conversation["id"].string ?? "") ? conversation["participants"].array ?? [] : []
+        shown["participants"] = .array(
+            participants.compactMap(\.string).sorted().map { identities[$0].map(Self.basic) ?? .null })
+        shown["last_message"] =
+            conversation["last_message"].string.flatMap { messages[$0] }.map { self.shown(message: $0) } ?? .null
         return normalisedCommon(conversation: shown)
     }
 
@@ -80,9 +89,12 @@ extension ClientReplica {
 
     private func normalised(conversation: JSONValue) -> JSONValue {
         var normalised = conversation
-        let participants = (conversation["participants"].array ?? []).sorted { ($0["id"].string ?? "") < ($1["id"].string ?? "") }
+        let participants = (conversation["participants"].array ?? [])
+            .sorted { ($0["id"].string ?? "") < ($1["id"].string ?? "") }
         normalised["participants"] = .array(participants.map(Self.basic))
-        if conversation["last_message"].object != nil { normalised["last_message"] = self.normalised(message: conversation["last_message"]) }
+        if conversation["last_message"].object != nil {
+            normalised["last_message"] = self.normalised(message: conversation["last_message"])
+        }
         return normalisedCommon(conversation: normalised)
     }
 
@@ -97,7 +109,8 @@ extension ClientReplica {
         var normalised = message
         // Users who have read the message are left out on both sides. A wrong `read` is still detected, because the
         // user is then missing on one side only.
-        normalised["recipient_status"] = .object((message["recipient_status"].object ?? [:]).filter { $0.value != "read" })
+        normalised["recipient_status"] = .object(
+            (message["recipient_status"].object ?? [:]).filter { $0.value != "read" })
         let parts = (message["parts"].array ?? [])
             .map { part in
                 guard part["content"].object != nil else { return part }
@@ -120,7 +133,8 @@ extension ClientReplica {
     private func compare(_ path: String, _ held: JSONValue, _ fresh: JSONValue) -> [String] {
         if held == fresh { return [] }
         if case .object(let held) = held, case .object(let fresh) = fresh {
-            return Set(held.keys).union(fresh.keys).sorted().flatMap { compare("\(path) \($0)", held[$0] ?? .null, fresh[$0] ?? .null) }
+            return Set(held.keys).union(fresh.keys).sorted()
+                .flatMap { compare("\(path) \($0)", held[$0] ?? .null, fresh[$0] ?? .null) }
         }
         if case .array(let held) = held, case .array(let fresh) = fresh, held.count == fresh.count {
             return held.indices.flatMap { compare("\(path) \($0)", held[$0], fresh[$0]) }

@@ -93,7 +93,8 @@ extension ClientReplica {
     /// not write.
     private mutating func patchedPart(_ part: JSONValue, _ packet: ReceivedPacket) -> JSONValue {
         var whole = part
-        for property in ["body", "encoding", "content", "updated_at", "mime_type", "size"] where part.object?[property] == nil {
+        for property in ["body", "encoding", "content", "updated_at", "mime_type", "size"]
+        where part.object?[property] == nil {
             whole[property] = .null
         }
         return patched(whole, packet)
@@ -115,14 +116,19 @@ extension ClientReplica {
             for value in found { take(found: value) }
             return result
         } catch {
-            let isOld = packet.conversationID.map { (packet.body["position"].int ?? 0) <= (positions[$0] ?? 0) } ?? false
+            let isOld =
+                packet.conversationID.map { (packet.body["position"].int ?? 0) <= (positions[$0] ?? 0) } ?? false
             if !isOld { faults.append("\(error): \(packet)") }
             return object
         }
     }
 
     private mutating func take(found value: JSONValue) {
-        if value["parts"].array != nil { take(message: value) } else if let id = value["id"].string { identities[id] = value }
+        if value["parts"].array != nil {
+            take(message: value)
+        } else if let id = value["id"].string {
+            identities[id] = value
+        }
     }
 
     private mutating func deleted(_ type: String, _ id: String, _ packet: ReceivedPacket) {
@@ -143,9 +149,11 @@ extension ClientReplica {
 
     /// Marks all earlier messages as read by users who were added. No packet announces this for each message.
     private mutating func markReadByAdded(_ packet: ReceivedPacket, in conversation: String) {
-        let added = (packet.data.array ?? []).filter { $0["operation"] == "add" && $0["property"] == "participants" }.compactMap { $0["id"].string }
+        let added = (packet.data.array ?? []).filter { $0["operation"] == "add" && $0["property"] == "participants" }
+            .compactMap { $0["id"].string }
         guard !added.isEmpty, let position = packet.body["position"].int else { return }
-        for (id, message) in messages where message["conversation"]["id"].string == conversation && (message["position"].int ?? 0) < position * 8192 {
+        for (id, message) in messages
+        where message["conversation"]["id"].string == conversation && (message["position"].int ?? 0) < position * 8192 {
             for user in added { messages[id]?["recipient_status"][user] = "read" }
         }
     }
@@ -155,7 +163,8 @@ extension ClientReplica {
         guard packet.body["method"].string == "Conversation.mark_all_read", let conversation = packet.objectID,
             let reader = packet.data["identity"]["id"].string, let position = packet.data["position"].int
         else { return faults.append("an operation that is none: \(packet)") }
-        for (id, message) in messages where message["conversation"]["id"].string == conversation && (message["position"].int ?? 0) <= position {
+        for (id, message) in messages
+        where message["conversation"]["id"].string == conversation && (message["position"].int ?? 0) <= position {
             var message = message
             message["recipient_status"][reader] = "read"
             messages[id] = message
@@ -169,7 +178,9 @@ extension ClientReplica {
         case "Conversation.create": if conversations[id] == nil { take(conversation: packet.data) }
         case "Message.create":
             // A message that was deleted together with its conversation in the meantime is not added again.
-            if messages[id] == nil, packet.data["conversation"]["id"].string.map({ conversations[$0] != nil }) == true { take(message: packet.data) }
+            if messages[id] == nil, packet.data["conversation"]["id"].string.map({ conversations[$0] != nil }) == true {
+                take(message: packet.data)
+            }
         default: break
         }
     }

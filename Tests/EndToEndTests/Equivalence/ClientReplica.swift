@@ -41,7 +41,9 @@ struct ClientReplica: Sendable {
     // MARK: Adding objects
 
     mutating func take(conversation: JSONValue) {
-        guard let id = conversation["id"].string else { return faults.append("a conversation without an id: \(conversation)") }
+        guard let id = conversation["id"].string else {
+            return faults.append("a conversation without an id: \(conversation)")
+        }
         var held = conversation
         for participant in conversation["participants"].array ?? [] { take(embedded: participant) }
         held["participants"] = .array((conversation["participants"].array ?? []).map { $0["id"] })
@@ -74,7 +76,9 @@ struct ClientReplica: Sendable {
     }
 
     mutating func forgetMessages(of conversation: String, upTo position: Int = .max) {
-        messages = messages.filter { $0.value["conversation"]["id"].string != conversation || ($0.value["position"].int ?? 0) > position }
+        messages = messages.filter {
+            $0.value["conversation"]["id"].string != conversation || ($0.value["position"].int ?? 0) > position
+        }
     }
 
     mutating func reached(_ position: Int?, in conversation: String) {

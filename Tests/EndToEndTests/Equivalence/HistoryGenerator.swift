@@ -35,7 +35,8 @@ struct HistoryGenerator {
         for index in 0..<generator.int(3...5) {
             plan.members.append(
                 HistoryPlan.Member(
-                    name: "\(names[index]).\(String(seed, radix: 36))", version: generator.chance(50) ? .v2 : .v3, gateway: generator.int(0...1),
+                    name: "\(names[index]).\(String(seed, radix: 36))", version: generator.chance(50) ? .v2 : .v3,
+                    gateway: generator.int(0...1),
                     isLate: generator.chance(15)))
         }
         online = Set(plan.members.indices.filter { !plan.members[$0].isLate })
@@ -98,14 +99,19 @@ struct HistoryGenerator {
         rooms.append(Set(others + [actor]))
         live.append(conversation)
         add(
-            actor, .create(conversation, with: others, distinct: generator.chance(40), metadata: metadata, overSocket: generator.chance(50)))
+            actor,
+            .create(
+                conversation, with: others, distinct: generator.chance(40), metadata: metadata,
+                overSocket: generator.chance(50)))
     }
 
     private mutating func send() {
         guard let (conversation, actor) = somewhere() else { return }
         let message = plan.newMessage(in: conversation, &generator)
         let notification: JSONValue? = generator.chance(15) ? ["title": "News", "text": "There is a message"] : nil
-        add(actor, .send(message, parts: parts(of: message), notification: notification, overSocket: generator.chance(50)))
+        add(
+            actor,
+            .send(message, parts: parts(of: message), notification: notification, overSocket: generator.chance(50)))
     }
 
     private mutating func parts(of message: Int) -> JSONValue {
@@ -114,7 +120,8 @@ struct HistoryGenerator {
                 .map { _ in
                     texts += 1
                     switch generator.int(0...5) {
-                    case 0: return ["mime_type": "image/gif;role=preview", "body": "R0lGODlhAQ==", "encoding": "base64"]
+                    case 0:
+                        return ["mime_type": "image/gif;role=preview", "body": "R0lGODlhAQ==", "encoding": "base64"]
                     case 1: return ["mime_type": "application/json", "body": "{\"n\": \(texts), \"q\": \"\\\"\"}"]
                     case 2:
                         let id = "\(plan.messages[message].id)/parts/\(generator.uuid())"
@@ -162,7 +169,9 @@ struct HistoryGenerator {
     }
 
     private mutating func tree() -> JSONValue {
-        generator.pick([[:], ["title": "one"], ["a": ["b": "1", "d": "2"]], ["a": ["b": ["c": "3"]], "x": ["y": "4"]]])
+        generator.pick([
+            [:], ["title": "one"], ["a": ["b": "1", "d": "2"]], ["a": ["b": ["c": "3"]], "x": ["y": "4"]],
+        ])
     }
 
     private mutating func changeParticipants() {
@@ -190,7 +199,9 @@ struct HistoryGenerator {
 
     private mutating func deleteConversation() {
         guard let (conversation, actor) = somewhere() else { return }
-        let query = generator.pick(["mode=my_devices", "mode=my_devices", "mode=my_devices&leave=true", "mode=all_participants"])
+        let query = generator.pick([
+            "mode=my_devices", "mode=my_devices", "mode=my_devices&leave=true", "mode=all_participants",
+        ])
         if query.contains("leave") { rooms[conversation]?.remove(actor) }
         if query.contains("all") {
             rooms[conversation] = nil
@@ -237,7 +248,9 @@ struct HistoryGenerator {
             create()
             endRound()
         }
-        let conversation = live.isEmpty || generator.chance(3) ? generator.pick(Array(plan.conversations.indices)) : generator.pick(live)
+        let conversation =
+            live.isEmpty || generator.chance(3)
+            ? generator.pick(Array(plan.conversations.indices)) : generator.pick(live)
         return (conversation, inside(conversation))
     }
 

@@ -94,7 +94,8 @@ struct HistoryPlan: Sendable {
         for step in rounds.joined() {
             let (conversation, patches): (Int, [Patch])
             switch step.operation {
-            case .patch(let index, let made), .byServer(.patch(let index, let made)): (conversation, patches) = (index, made)
+            case .patch(let index, let made), .byServer(.patch(let index, let made)):
+                (conversation, patches) = (index, made)
             default: continue
             }
             for patch in patches {

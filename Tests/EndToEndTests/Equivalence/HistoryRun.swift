@@ -64,19 +64,25 @@ struct HistoryRun: Sendable {
     func run() async -> Report {
         do {
             for (number, round) in plan.rounds.enumerated() {
-                if plan.snapshotBefore == number { try await compare(clients.indices.filter { clients[$0].isOnline }, "before the change") }
+                if plan.snapshotBefore == number {
+                    try await compare(clients.indices.filter { clients[$0].isOnline }, "before the change")
+                }
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for step in round { group.addTask { try await perform(step, in: number) } }
                     try await group.waitForAll()
                 }
             }
-            for (client, member) in zip(clients, plan.members) where !client.isOnline { try await client.connect(via: 1 - member.gateway) }
+            for (client, member) in zip(clients, plan.members) where !client.isOnline {
+                try await client.connect(via: 1 - member.gateway)
+            }
             try await compare(Array(clients.indices), "in the end")
             if plan.endsWithMessages {
                 try await sendEverywhere()
                 try await compare(Array(clients.indices), "after one more message everywhere")
             }
-            for index in plan.replayAgain { try await replayAgain(clients[index], via: plan.members[index].gateway + 1) }
+            for index in plan.replayAgain {
+                try await replayAgain(clients[index], via: plan.members[index].gateway + 1)
+            }
             try await compare(plan.replayAgain, "after all was replayed onto it")
         } catch {
             fail("broke off: \(error)")
@@ -108,7 +114,11 @@ struct HistoryRun: Sendable {
     private func sendEverywhere() async throws {
         for conversation in plan.conversations {
             for client in clients where client.state.change({ $0.replica.isParticipant(in: conversation) }) {
-                if try await client.user.call("POST", layerPath(conversation) + "/messages", TestUser.message("the end")).isSuccess { break }
+                if try await client.user
+                    .call("POST", layerPath(conversation) + "/messages", TestUser.message("the end")).isSuccess
+                {
+                    break
+                }
             }
         }
     }
@@ -121,7 +131,9 @@ struct HistoryRun: Sendable {
                     await client.replaysAnswered()
                     let fresh = try await FreshState(of: client.user, pageSize: 1 + index * 3)
                     let differences = await client.differences(from: fresh, within: patience)
-                    for difference in differences { fail("\(member.name) (\(member.version.rawValue)) \(when): \(difference)") }
+                    for difference in differences {
+                        fail("\(member.name) (\(member.version.rawValue)) \(when): \(difference)")
+                    }
                 }
             }
             try await group.waitForAll()
@@ -145,10 +157,15 @@ struct HistoryRun: Sendable {
             try await client.loadLists()
             try await client.connect(via: gateway)
         default:
-            guard let refusal = try await outcome(of: step.operation, by: client) else { return counted(isRefusal: false) }
+            guard let refusal = try await outcome(of: step.operation, by: client) else {
+                return counted(isRefusal: false)
+            }
             counted(isRefusal: true)
-            let isExpected = ["not_found", "access_denied", "conflict", "id_in_use"].contains(refusal) && !plan.mustSucceed
-            if !isExpected { fail("round \(round), \(plan.members[step.actor].name): \(step.operation) was answered \(refusal)") }
+            let isExpected =
+                ["not_found", "access_denied", "conflict", "id_in_use"].contains(refusal) && !plan.mustSucceed
+            if !isExpected {
+                fail("round \(round), \(plan.members[step.actor].name): \(step.operation) was answered \(refusal)")
+            }
         }
     }
 
@@ -174,9 +191,11 @@ struct HistoryRun: Sendable {
             let conversation = plan.conversations[message.conversation]
             var body: JSONValue = ["id": .string(message.id), "parts": parts]
             if let notification { body["notification"] = notification }
-            return try await create("Message.create", conversation, layerPath(conversation) + "/messages", body, overSocket, client)
+            return try await create(
+                "Message.create", conversation, layerPath(conversation) + "/messages", body, overSocket, client)
         case .patch(let conversation, let patches):
-            return try await rest("PATCH", layerPath(plan.conversations[conversation]), .array(patches.map(json)), client)
+            return try await rest(
+                "PATCH", layerPath(plan.conversations[conversation]), .array(patches.map(json)), client)
         case .deleteMessage(let number, let forAll):
             let path = "\(layerPath(plan.messages[number].id))?mode=\(forAll ? "all_participants" : "my_devices")"
             return try await rest("DELETE", path, nil, client)
@@ -184,21 +203,28 @@ struct HistoryRun: Sendable {
             return try await rest("DELETE", "\(layerPath(plan.conversations[conversation]))?\(query)", nil, client)
         case .deleteUpTo(let conversation, let percent, let leaves):
             let id = plan.conversations[conversation]
-            let query = "mode=my_devices&position=\(position(percent, in: id, of: client) / 8192)" + (leaves ? "&leave=true" : "")
+            let query =
+                "mode=my_devices&position=\(position(percent, in: id, of: client) / 8192)"
+                + (leaves ? "&leave=true" : "")
             return try await rest("DELETE", "\(layerPath(id))?\(query)", nil, client)
         case .receipt(let number, let type):
-            return try await rest("POST", layerPath(plan.messages[number].id) + "/receipts", ["type": .string(type)], client)
+            return try await rest(
+                "POST", layerPath(plan.messages[number].id) + "/receipts", ["type": .string(type)], client)
         case .receipts(let numbers, let type):
             guard let first = numbers.first else { return nil }
             let body: JSONValue = ["type": .string(type), "ids": .array(numbers.map { .string(plan.messages[$0].id) })]
-            return try await rest("POST", layerPath(plan.conversations[plan.messages[first].conversation]) + "/receipts", body, client)
+            return try await rest(
+                "POST", layerPath(plan.conversations[plan.messages[first].conversation]) + "/receipts", body, client)
         case .markAllRead(let conversation, let percent):
             let id = plan.conversations[conversation]
-            let body: JSONValue = ["position": percent.map { .integer(Int64(position($0, in: id, of: client))) } ?? .null]
+            let body: JSONValue = [
+                "position": percent.map { .integer(Int64(position($0, in: id, of: client))) } ?? .null
+            ]
             return try await rest("POST", layerPath(id) + "/mark_all_read", body, client)
         case .byServer(let operation): return try await outcome(of: operation, as: AppServer(client.user.app))
         case .block(let other, let isBlocked):
-            return try await rest(isBlocked ? "PUT" : "DELETE", "/blocks/users/\(clients[other].user.user)", nil, client)
+            return try await rest(
+                isBlocked ? "PUT" : "DELETE", "/blocks/users/\(clients[other].user.user)", nil, client)
         case .drop, .connect, .openLate: return nil
         }
     }
@@ -211,9 +237,13 @@ struct HistoryRun: Sendable {
         case .create(let conversation, let users):
             answer = try await server.call(
                 "POST", "/conversations",
-                ["id": .string(plan.conversations[conversation]), "participants": .array(users.map { .string(identity($0)) }), "distinct": false])
+                [
+                    "id": .string(plan.conversations[conversation]),
+                    "participants": .array(users.map { .string(identity($0)) }), "distinct": false,
+                ])
         case .patch(let conversation, let patches):
-            answer = try await server.call("PATCH", layerPath(plan.conversations[conversation]), .array(patches.map(json)))
+            answer = try await server.call(
+                "PATCH", layerPath(plan.conversations[conversation]), .array(patches.map(json)))
         case .send(let number):
             let message = plan.messages[number]
             server.version = "1.0"
@@ -226,14 +256,17 @@ struct HistoryRun: Sendable {
                 "PUT", layerPath(plan.conversations[message.conversation]) + layerPath(message.id) + "/parts",
                 [["mime_type": "text/plain", "body": "other news"]])
         case .deleteMessage(let number): answer = try await server.call("DELETE", layerPath(plan.messages[number].id))
-        case .deleteConversation(let conversation): answer = try await server.call("DELETE", layerPath(plan.conversations[conversation]))
+        case .deleteConversation(let conversation):
+            answer = try await server.call("DELETE", layerPath(plan.conversations[conversation]))
         }
         return answer.isSuccess ? nil : answer.errorID ?? "\(answer.status)"
     }
 
     /// Sends a REST request. An idle connection may be closed just when it is reused. As clients do, a POST is then
     /// retried; this is safe, because each carries an id or sets a state.
-    private func rest(_ method: String, _ path: String, _ body: JSONValue?, _ client: ReplicaClient) async throws -> String? {
+    private func rest(
+        _ method: String, _ path: String, _ body: JSONValue?, _ client: ReplicaClient
+    ) async throws -> String? {
         let answer: RESTResponse
         do {
             answer = try await client.user.call(method, path, body)
@@ -248,7 +281,8 @@ struct HistoryRun: Sendable {
     /// Creates an object, over the socket if there is one. If the socket is lost, the request is retried over REST, as
     /// clients do. The first attempt may have succeeded.
     private func create(
-        _ method: String, _ object: String?, _ path: String, _ body: JSONValue, _ overSocket: Bool, _ client: ReplicaClient
+        _ method: String, _ object: String?, _ path: String, _ body: JSONValue, _ overSocket: Bool,
+        _ client: ReplicaClient
     ) async throws -> String? {
         guard overSocket, let socket = client.socket else { return try await rest("POST", path, body, client) }
         do {
@@ -273,7 +307,8 @@ struct HistoryRun: Sendable {
 
     private func position(_ percent: Int, in conversation: String, of client: ReplicaClient) -> Int {
         let positions = client.state.change { state in
-            state.replica.messages.values.filter { $0["conversation"]["id"].string == conversation }.compactMap { $0["position"].int }.sorted()
+            state.replica.messages.values.filter { $0["conversation"]["id"].string == conversation }
+                .compactMap { $0["position"].int }.sorted()
         }
         return positions.isEmpty ? 0 : positions[(positions.count - 1) * percent / 100]
     }

@@ -20,6 +20,7 @@ final class HistoryTrace: Sendable {
 
     func write(as name: String, failures: [String]) {
         let text = (lines.withLock { $0 } + failures).joined(separator: "\n")
-        try? Data(text.utf8).write(to: URL(fileURLWithPath: directory).appending(path: name.replacingOccurrences(of: " ", with: "-")))
+        try? Data(text.utf8)
+            .write(to: URL(fileURLWithPath: directory).appending(path: name.replacingOccurrences(of: " ", with: "-")))
     }
 }

@@ -41,18 +41,27 @@ extension EndToEnd {
         static let text: JSONValue = [["mime_type": "text/plain", "body": "news"]]
 
         static let kinds: [Kind] = [
-            Kind("conversation created", (0, .create(1, with: [1, 3], distinct: false, metadata: nil, overSocket: false))),
-            Kind("conversation created over a socket", (1, .create(1, with: [0, 3], distinct: true, metadata: ["a": "b"], overSocket: true))),
+            Kind(
+                "conversation created",
+                (0, .create(1, with: [1, 3], distinct: false, metadata: nil, overSocket: false))),
+            Kind(
+                "conversation created over a socket",
+                (1, .create(1, with: [0, 3], distinct: true, metadata: ["a": "b"], overSocket: true))),
             Kind("participant added", (0, .patch(0, [.add(3)]))),
             Kind("participant removed", (0, .patch(0, [.remove(1)]))),
             Kind("participant removes themselves", (1, .patch(0, [.remove(1)]))),
             Kind(
-                "removed, added again", (0, .patch(0, [.remove(2)])), (0, .send(3, parts: text, notification: nil, overSocket: false)),
+                "removed, added again", (0, .patch(0, [.remove(2)])),
+                (0, .send(3, parts: text, notification: nil, overSocket: false)),
                 (1, .patch(0, [.add(2)]))),
             Kind("conversation created by the server", (0, .byServer(.create(1, with: [0, 1, 3])))),
-            Kind("participants and metadata changed by the server", (0, .byServer(.patch(0, [.set("metadata.title", "x"), .remove(2), .add(3)])))),
+            Kind(
+                "participants and metadata changed by the server",
+                (0, .byServer(.patch(0, [.set("metadata.title", "x"), .remove(2), .add(3)])))),
             Kind("message sent by the server under a name", (0, .byServer(.send(3)))),
-            Kind("message sent by the server under a name, then read", (0, .byServer(.send(3))), (1, .receipt(3, "read"))),
+            Kind(
+                "message sent by the server under a name, then read", (0, .byServer(.send(3))), (1, .receipt(3, "read"))
+            ),
             Kind("message changed by the server", (0, .byServer(.edit(1)))),
             Kind("last message deleted by the server", (0, .byServer(.deleteMessage(2)))),
             Kind("a message of the server deleted by it", (0, .byServer(.send(3))), (0, .byServer(.deleteMessage(3)))),
@@ -62,10 +71,14 @@ extension EndToEnd {
             Kind("the last key of a subtree deleted", (1, .patch(0, [.delete("metadata.a.b")]))),
             Kind("metadata replaced", (2, .patch(0, [.set("metadata", ["x": ["y": "1"]])]))),
             Kind(
-                "a leaf set where a tree was, and a tree where a leaf was", (2, .patch(0, [.set("metadata.a", "1"), .set("metadata.title.b", "2")]))),
-            Kind("metadata and participants at once", (0, .patch(0, [.set("metadata.title", "x"), .remove(2), .add(3)]))),
+                "a leaf set where a tree was, and a tree where a leaf was",
+                (2, .patch(0, [.set("metadata.a", "1"), .set("metadata.title.b", "2")]))),
+            Kind(
+                "metadata and participants at once", (0, .patch(0, [.set("metadata.title", "x"), .remove(2), .add(3)]))),
             Kind("message sent", (0, .send(3, parts: text, notification: nil, overSocket: false))),
-            Kind("message sent over a socket, with a notification", (1, .send(3, parts: text, notification: ["text": "hm"], overSocket: true))),
+            Kind(
+                "message sent over a socket, with a notification",
+                (1, .send(3, parts: text, notification: ["text": "hm"], overSocket: true))),
             Kind("message delivered", (1, .receipt(0, "delivery"))),
             Kind("message read", (2, .receipt(1, "read"))),
             Kind("message delivered, then read", (1, .receipt(2, "delivery")), (1, .receipt(2, "read"))),
@@ -76,7 +89,8 @@ extension EndToEnd {
             Kind("last message deleted for all", (1, .deleteMessage(2, forAll: true))),
             Kind("first message deleted for all", (1, .deleteMessage(0, forAll: true))),
             Kind(
-                "all messages deleted for all", (0, .deleteMessage(1, forAll: true)), (0, .deleteMessage(0, forAll: true)),
+                "all messages deleted for all", (0, .deleteMessage(1, forAll: true)),
+                (0, .deleteMessage(0, forAll: true)),
                 (0, .deleteMessage(2, forAll: true))),
             Kind("last message deleted on one's own devices", (1, .deleteMessage(2, forAll: false))),
             Kind("unread message deleted on one's own devices", (2, .deleteMessage(1, forAll: false))),
@@ -84,14 +98,21 @@ extension EndToEnd {
             Kind("conversation deleted on one's own devices", (1, .deleteConversation(0, query: "mode=my_devices"))),
             Kind("conversation left and deleted", (1, .deleteConversation(0, query: "mode=my_devices&leave=true"))),
             Kind("messages up to one deleted on one's own devices", (1, .deleteUpTo(0, percent: 50, leaves: false))),
-            Kind("messages up to the last one deleted on one's own devices", (2, .deleteUpTo(0, percent: 100, leaves: false))),
+            Kind(
+                "messages up to the last one deleted on one's own devices",
+                (2, .deleteUpTo(0, percent: 100, leaves: false))),
             Kind("conversation left, and its first messages deleted", (1, .deleteUpTo(0, percent: 50, leaves: true))),
             Kind(
-                "messages up to one deleted on one's own devices, then more come, and go", (1, .deleteUpTo(0, percent: 50, leaves: false)),
-                (0, .send(3, parts: text, notification: nil, overSocket: false)), (1, .deleteUpTo(0, percent: 50, leaves: false))),
-            Kind("last message deleted for all, and a user has left", (0, .patch(0, [.remove(1)])), (2, .deleteMessage(2, forAll: true))),
+                "messages up to one deleted on one's own devices, then more come, and go",
+                (1, .deleteUpTo(0, percent: 50, leaves: false)),
+                (0, .send(3, parts: text, notification: nil, overSocket: false)),
+                (1, .deleteUpTo(0, percent: 50, leaves: false))),
             Kind(
-                "all messages deleted for all, and a user has left", (0, .patch(0, [.remove(1)])), (0, .deleteMessage(1, forAll: true)),
+                "last message deleted for all, and a user has left", (0, .patch(0, [.remove(1)])),
+                (2, .deleteMessage(2, forAll: true))),
+            Kind(
+                "all messages deleted for all, and a user has left", (0, .patch(0, [.remove(1)])),
+                (0, .deleteMessage(1, forAll: true)),
                 (0, .deleteMessage(0, forAll: true)), (0, .deleteMessage(2, forAll: true))),
             Kind(
                 "first message deleted for all between a user's removal and return", (0, .patch(0, [.remove(1)])),
@@ -108,18 +129,23 @@ extension EndToEnd {
                 (0, .send(3, parts: text, notification: nil, overSocket: false)),
                 (2, .deleteMessage(2, forAll: true)), (0, .deleteMessage(3, forAll: true))),
             Kind(
-                "blocked and free again", (0, .block(1, true)), (1, .send(3, parts: text, notification: nil, overSocket: false)),
+                "blocked and free again", (0, .block(1, true)),
+                (1, .send(3, parts: text, notification: nil, overSocket: false)),
                 (0, .block(1, false)),
                 (0, .markAllRead(0, upTo: nil))),
             Kind(
                 "conversation of a blocked user, who adds one who has blocked them", (0, .block(1, true)),
-                (1, .create(1, with: [0, 3], distinct: false, metadata: nil, overSocket: true)), (1, .patch(0, [.remove(0)])),
+                (1, .create(1, with: [0, 3], distinct: false, metadata: nil, overSocket: true)),
+                (1, .patch(0, [.remove(0)])),
                 (1, .patch(0, [.add(0)]))),
             Kind(
-                "conversation deleted on one's own devices does not come back by a hidden message", (0, .block(1, true)),
-                (0, .deleteConversation(0, query: "mode=my_devices")), (1, .send(3, parts: text, notification: nil, overSocket: false))),
+                "conversation deleted on one's own devices does not come back by a hidden message",
+                (0, .block(1, true)),
+                (0, .deleteConversation(0, query: "mode=my_devices")),
+                (1, .send(3, parts: text, notification: nil, overSocket: false))),
             Kind(
-                "conversation deleted on one's own devices comes back", (1, .deleteConversation(0, query: "mode=my_devices")),
+                "conversation deleted on one's own devices comes back",
+                (1, .deleteConversation(0, query: "mode=my_devices")),
                 (0, .send(3, parts: text, notification: nil, overSocket: false))),
         ]
 
@@ -130,7 +156,9 @@ extension EndToEnd {
             if let only, only != kind.testDescription { return }
             // The runs are concurrent, with separate users and conversations, because clients mostly wait.
             try await withThrowingTaskGroup(of: HistoryRun.Report.self) { group in
-                for presence in Presence.allCases { group.addTask { try await HistoryRun.start(Self.plan(kind, presence), in: app).run() } }
+                for presence in Presence.allCases {
+                    group.addTask { try await HistoryRun.start(Self.plan(kind, presence), in: app).run() }
+                }
                 for try await report in group { #expect(report.failures == []) }
             }
         }
@@ -144,12 +172,20 @@ extension EndToEnd {
             for (index, name) in ["ana", "ben", "cleo", "dora"].enumerated() {
                 let isLate = presence == .late && (index == 1 || index == 2)
                 plan.members.append(
-                    HistoryPlan.Member(name: "\(name).\(suffix)", version: index % 2 == 0 ? .v3 : .v2, gateway: index % 2, isLate: isLate))
+                    HistoryPlan.Member(
+                        name: "\(name).\(suffix)", version: index % 2 == 0 ? .v3 : .v2, gateway: index % 2,
+                        isLate: isLate))
             }
             for _ in 0...1 { _ = plan.newConversation(&generator) }
             for _ in 0...3 { _ = plan.newMessage(in: 0, &generator) }
             let beginning: JSONValue = ["title": "Trip", "a": ["b": "1"]]
-            plan.rounds = [[HistoryPlan.Step(actor: 0, operation: .create(0, with: [1, 2], distinct: true, metadata: beginning, overSocket: false))]]
+            plan.rounds = [
+                [
+                    HistoryPlan.Step(
+                        actor: 0,
+                        operation: .create(0, with: [1, 2], distinct: true, metadata: beginning, overSocket: false))
+                ]
+            ]
             for message in 0...2 {
                 let send = HistoryPlan.Operation.send(message, parts: text, notification: nil, overSocket: false)
                 plan.rounds.append([HistoryPlan.Step(actor: message % 2, operation: send)])
@@ -164,7 +200,8 @@ extension EndToEnd {
                 plan.rounds += steps.map { [$0] }
                 plan.replayAgain = all
             case .interrupted:
-                plan.rounds += steps.map { [$0] + all.map { HistoryPlan.Step(actor: $0, operation: .drop(losing: $0 % 2 == 0)) } }
+                plan.rounds +=
+                    steps.map { [$0] + all.map { HistoryPlan.Step(actor: $0, operation: .drop(losing: $0 % 2 == 0)) } }
                     .flatMap { [$0, all.map { HistoryPlan.Step(actor: $0, operation: .connect(via: 1 - $0 % 2)) }] }
             case .late:
                 plan.rounds += steps.map { [$0] }

@@ -18,7 +18,9 @@ struct LayerPatch {
     /// Returns the object with all operations applied.
     /// - Throws: ``Inapplicable``.
     func applying(_ operations: JSONValue, to object: JSONValue) throws(Inapplicable) -> JSONValue {
-        guard let operations = operations.array else { throw Inapplicable(description: "the data of an update is no array") }
+        guard let operations = operations.array else {
+            throw Inapplicable(description: "the data of an update is no array")
+        }
         var object = object
         for operation in operations { object = try applying(one: operation, to: object) }
         return object
@@ -29,22 +31,32 @@ struct LayerPatch {
             throw Inapplicable(description: "\(operation) has no operation or no property")
         }
         let path = try Self.segments(of: property)
-        guard object.object?[path[0]] != nil else { throw Inapplicable(description: "\(property) of an object that has no \(path[0])") }
+        guard object.object?[path[0]] != nil else {
+            throw Inapplicable(description: "\(property) of an object that has no \(path[0])")
+        }
         if word == "delete", path.count == 1 { throw Inapplicable(description: "\(property) cannot be deleted") }
-        return try changing(path[...], in: object, property) { target throws(Inapplicable) in try changed(target, word, operation) }
+        return try changing(path[...], in: object, property) { target throws(Inapplicable) in
+            try changed(target, word, operation)
+        }
     }
 
     /// Returns the new value of an operation's target. nil: the target is removed.
-    private func changed(_ target: JSONValue?, _ word: String, _ operation: JSONValue) throws(Inapplicable) -> JSONValue? {
+    private func changed(
+        _ target: JSONValue?, _ word: String, _ operation: JSONValue
+    ) throws(Inapplicable) -> JSONValue? {
         let id = operation["id"].string
         switch word {
         case "set": return id.map { resolve($0, operation["value"]) } ?? operation["value"]
         case "delete": return nil
         case "add", "remove":
             let known = target ?? []
-            guard var elements = known.array else { throw Inapplicable(description: "\(operation) of what is no array") }
+            guard var elements = known.array else {
+                throw Inapplicable(description: "\(operation) of what is no array")
+            }
             if word == "remove" {
-                elements.removeAll { element in if let id { Self.is(id, element) } else { element == operation["value"] } }
+                elements.removeAll { element in
+                    if let id { Self.is(id, element) } else { element == operation["value"] }
+                }
             } else if let id {
                 if !elements.contains(where: { Self.is(id, $0) }) { elements.append(resolve(id, operation["value"])) }
             } else if !elements.contains(operation["value"]) {
@@ -56,15 +68,20 @@ struct LayerPatch {
     }
 
     /// Returns true if `element` is the object with this id, or a reference to it.
-    private static func `is`(_ id: String, _ element: JSONValue) -> Bool { element.string == id || element["id"].string == id }
+    private static func `is`(_ id: String, _ element: JSONValue) -> Bool {
+        element.string == id || element["id"].string == id
+    }
 
     private func changing(
-        _ path: ArraySlice<String>, in object: JSONValue, _ property: String, _ change: (JSONValue?) throws(Inapplicable) -> JSONValue?
+        _ path: ArraySlice<String>, in object: JSONValue, _ property: String,
+        _ change: (JSONValue?) throws(Inapplicable) -> JSONValue?
     ) throws(Inapplicable) -> JSONValue {
         guard var members = object.object, let key = path.first else {
             throw Inapplicable(description: "\(property) leads through what is no object")
         }
-        members[key] = path.count == 1 ? try change(members[key]) : try changing(path.dropFirst(), in: members[key] ?? [:], property, change)
+        members[key] =
+            path.count == 1
+            ? try change(members[key]) : try changing(path.dropFirst(), in: members[key] ?? [:], property, change)
         return .object(members)
     }
 

@@ -42,7 +42,8 @@ extension EndToEnd {
             let seconds = Double((ContinuousClock.now - started).components.seconds)
             print(
                 "\(count) histories in \(seconds) s: \(report.requests) operations, \(report.refusals) of them refused, \(report.packets) packets, "
-                    + "\(report.replays) replays, \(report.loads) lists loaded, \(report.failures.count) differences or faults")
+                    + "\(report.replays) replays, \(report.loads) lists loaded, \(report.failures.count) differences or faults"
+            )
             for failure in report.failures.prefix(50) { Issue.record("\(failure)") }
         }
 

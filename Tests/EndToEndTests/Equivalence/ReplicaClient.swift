@@ -73,7 +73,9 @@ final class ReplicaClient: Sendable {
         guard let last else {
             _ = try await socket.ask("Counter.read")
             // After the first packet the client knows where a replay must start.
-            _ = await state.first(within: Waiting.limit) { $0.ledger.lastTimestamp == nil && $0.connection == connection ? nil : true }
+            _ = await state.first(within: Waiting.limit) {
+                $0.ledger.lastTimestamp == nil && $0.connection == connection ? nil : true
+            }
             return
         }
         state.change { state in
@@ -135,7 +137,8 @@ final class ReplicaClient: Sendable {
             state.faults += socket.violations
             if state.socket === socket {
                 state.socket = nil
-                state.faults.append("the server closed the socket: \(socket.closure?.code.map(String.init) ?? "no code")")
+                state.faults.append(
+                    "the server closed the socket: \(socket.closure?.code.map(String.init) ?? "no code")")
             }
         }
     }

@@ -25,7 +25,9 @@ extension EndToEnd {
             return try style.parse(try #require(text)).timeIntervalSinceNow
         }
 
-        @Test("a gateway with a wrong clock sends complete catch-ups, with times of the database's clock", arguments: [-600, 600])
+        @Test(
+            "a gateway with a wrong clock sends complete catch-ups, with times of the database's clock",
+            arguments: [-600, 600])
         func gateway(seconds: Int) async throws {
             try await Cluster.with(Self.size) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -69,7 +71,8 @@ extension EndToEnd {
                     try await users[0].send("ahead", to: conversation)
                     try await bens.message("ahead")
                     guard try ahead(bens.history.last?.timestamp) > 500 else { return false }
-                    let isMarked = "(SELECT clock_mark > clock_timestamp() - interval '10 seconds' FROM conversations.epoch)"
+                    let isMarked =
+                        "(SELECT clock_mark > clock_timestamp() - interval '10 seconds' FROM conversations.epoch)"
                     return (try? await cluster.sql("DO $$ BEGIN ASSERT \(isMarked); END $$")) != nil
                 }
                 let last = try #require(bens.history.last?.timestamp)
@@ -77,7 +80,8 @@ extension EndToEnd {
                 #expect(try await bens.waitForClose(deadline: .now + .seconds(60)).code == 1001)
                 try await users[0].send("missed", to: conversation)
                 let again = try await users[1].openSilent()
-                let answer = try await again.request("Event.replay", data: ["from_timestamp": .string(last)], deadline: Waiting.deadline)
+                let answer = try await again.request(
+                    "Event.replay", data: ["from_timestamp": .string(last)], deadline: Waiting.deadline)
                 #expect(answer.isSuccess && answer.data["complete"] == false)
                 #expect(answer.data["epoch"].string != nil && answer.data["epoch"] != before)
                 #expect(try await users[1].view(of: conversation)["epoch"] == answer.data["epoch"])

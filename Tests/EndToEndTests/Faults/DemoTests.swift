@@ -17,7 +17,8 @@ extension EndToEnd {
             let addresses = zip(["--url", "--url2"], urls).flatMap { [$0, $1] }
             return ["demo", "--typing-seconds", "1"] + addresses
                 + [
-                    "--app", app.id, "--key", app.privateKeyFile, "--key-id", LayerID.key.text(app.app.keyID), "--provider",
+                    "--app", app.id, "--key", app.privateKeyFile, "--key-id", LayerID.key.text(app.app.keyID),
+                    "--provider",
                     LayerID.provider.text(app.app.providerID),
                 ]
         }
@@ -47,12 +48,15 @@ extension EndToEnd {
                 let app = try await cluster.app()
                 let log = try TestDirectory.make("demo") + "/transcript"
                 let demo = try await ChildProcess.start(
-                    Launch(try Executables.find("strata"), arguments: Self.arguments(app, cluster.urls), deathSignal: .kill, output: .append(to: log))
+                    Launch(
+                        try Executables.find("strata"), arguments: Self.arguments(app, cluster.urls),
+                        deathSignal: .kill, output: .append(to: log))
                 )
                 let victim = cluster.instances(of: kind)[0]
                 for moment in ["sets trip.city", "A message, its receipts", "Ben's connection is cut"] {
                     try await eventually("\(kind): the demo says: \(moment)") {
-                        !demo.isRunning || ((try? String(contentsOfFile: log, encoding: .utf8))?.contains(moment) == true)
+                        !demo.isRunning
+                            || ((try? String(contentsOfFile: log, encoding: .utf8))?.contains(moment) == true)
                     }
                     await victim.kill()
                     try await victim.start()

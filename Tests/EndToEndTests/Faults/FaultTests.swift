@@ -32,7 +32,8 @@ extension EndToEnd {
                 let head = try #require(try await users[0].view(of: conversation)["position"].int)
                 for (user, socket) in zip(users, sockets) {
                     try await socket.positions(upTo: head, of: conversation)
-                    let seen = Set(socket.history.filter { $0.isChange("create", of: "Message") }.compactMap(\.objectID))
+                    let seen = Set(
+                        socket.history.filter { $0.isChange("create", of: "Message") }.compactMap(\.objectID))
                     #expect(acknowledged.subtracting(seen) == [])
                     #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
                     #expect(socket.faults == [])
@@ -49,7 +50,8 @@ extension EndToEnd {
         /// Kills the service in the middle of an erasure. After the restart, the rest of the erasure is carried out and
         /// announced.
         private func erase(
-            _ user: TestUser, of app: TestApp, in conversation: Conversation, seenBy other: TestUser, on cluster: Cluster
+            _ user: TestUser, of app: TestApp, in conversation: Conversation, seenBy other: TestUser,
+            on cluster: Cluster
         ) async throws {
             let id = conversation.id.suffix(36)
             try await cluster.sql(
@@ -81,10 +83,14 @@ extension EndToEnd {
 
         /// Sends twelve messages concurrently.
         /// - Returns: The ids of the first few acknowledged messages. The other requests are still pending.
-        private func sendAtOnce(_ round: Int, by user: TestUser, to conversation: Conversation) async throws -> [String] {
+        private func sendAtOnce(_ round: Int, by user: TestUser, to conversation: Conversation) async throws -> [String]
+        {
             let answers = try await withThrowingTaskGroup(of: RESTResponse?.self) { group in
                 for number in 0..<12 {
-                    group.addTask { try? await user.call("POST", conversation.path + "/messages", TestUser.message("\(round).\(number)")) }
+                    group.addTask {
+                        try? await user.call(
+                            "POST", conversation.path + "/messages", TestUser.message("\(round).\(number)"))
+                    }
                 }
                 var answers: [RESTResponse?] = []
                 for try await answer in group { answers.append(answer) }
@@ -135,7 +141,8 @@ extension EndToEnd {
 
         @Test("typing works again after Redis has returned")
         func typingAfterRedis() async throws {
-            try await Cluster.with(Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])) { cluster in
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"]))
+            { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let (anas, bens) = (try await users[0].open(), try await users[1].open())
                 let conversation = try await users[0].converse(with: [users[1]])
@@ -147,7 +154,9 @@ extension EndToEnd {
                     return bens.history.contains { $0.isTyping("started") }
                 }
                 for action in ["paused", "finished"] {
-                    _ = try await bens.nextPacket(action, deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
+                    _ = try await bens.nextPacket(action, deadline: Waiting.deadline) {
+                        $0.isTyping(action, conversation: conversation.id)
+                    }
                 }
             }
         }
@@ -163,15 +172,22 @@ extension EndToEnd {
                 try await bens.change("create", "Conversation", conversation.id)
                 #expect(try await bens.ask("Presence.subscribe").isSuccess)
                 #expect(try await anas.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
-                try await bens.change("update", "Identity", ana.identity) { $0.has("set", property: "presence.status", value: "busy") }
+                try await bens.change("update", "Identity", ana.identity) {
+                    $0.has("set", property: "presence.status", value: "busy")
+                }
                 // The lease is renewed every 3 s. Four renewals take longer than one lease lasts.
                 let presence = cluster.instances(of: .presence)[0]
                 try await eventually("the lease is renewed again and again") {
                     try await presence.metric("strata_rpc_server_calls_total", #"method="renewPresence""#) >= 4
                 }
-                #expect(!bens.history.contains { $0.objectID == ana.identity && $0.data.has("set", property: "presence.status", value: "offline") })
+                #expect(
+                    !bens.history.contains {
+                        $0.objectID == ana.identity && $0.data.has("set", property: "presence.status", value: "offline")
+                    })
                 await cluster.instances(of: .gateway)[1].kill()
-                try await bens.change("update", "Identity", ana.identity) { $0.has("set", property: "presence.status", value: "offline") }
+                try await bens.change("update", "Identity", ana.identity) {
+                    $0.has("set", property: "presence.status", value: "offline")
+                }
                 #expect(bens.faults == [])
             }
         }

@@ -12,7 +12,9 @@ extension EndToEnd {
     /// A database that is restored to an earlier state while all services run.
     @Suite("database restore")
     struct RestoreTests {
-        @Test("restoring an older database state closes open sockets, and reconnecting clients receive the changes from there")
+        @Test(
+            "restoring an older database state closes open sockets, and reconnecting clients receive the changes from there"
+        )
         func putBack() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -25,11 +27,16 @@ extension EndToEnd {
                 for socket in sockets { try await socket.message("lost 2") }
                 let before = try await view(of: conversation, by: users[1])
                 try await putBack(copy, cluster)
-                for socket in sockets { #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1001) }
+                for socket in sockets {
+                    #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1001)
+                }
                 let last = try #require(sockets[1].history.last?.timestamp)
                 let ben = try await users[1].openSilent(via: 1)
                 try await eventually("the replay succeeds") {
-                    try await ben.request("Event.replay", data: ["from_timestamp": .string(last)], deadline: Waiting.deadline).isSuccess
+                    try await ben.request(
+                        "Event.replay", data: ["from_timestamp": .string(last)], deadline: Waiting.deadline
+                    )
+                    .isSuccess
                 }
                 let after = try await view(of: conversation, by: users[1])
                 #expect(after["epoch"].string != before["epoch"].string)
@@ -64,7 +71,8 @@ extension EndToEnd {
         private func send(_ text: String, by user: TestUser, to conversation: Conversation) async throws {
             let id = "layer:///messages/\(UUID().uuidString.lowercased())"
             try await eventually("a message can be sent") {
-                let answer = try await user.call("POST", conversation.path + "/messages", TestUser.message(text, id: id))
+                let answer = try await user.call(
+                    "POST", conversation.path + "/messages", TestUser.message(text, id: id))
                 return answer.isSuccess || answer.status == 409
             }
         }
@@ -93,7 +101,9 @@ extension EndToEnd {
             try await cluster.postgres.restart()
         }
 
-        private func data(of cluster: Cluster) -> String { String(cluster.postgres.log.dropLast("/log".count)) + "/data" }
+        private func data(of cluster: Cluster) -> String {
+            String(cluster.postgres.log.dropLast("/log".count)) + "/data"
+        }
 
         private func run(_ program: String, _ words: [String]) async throws {
             let exit = try await ChildProcess.run(Launch("/bin/" + program, arguments: words))

@@ -22,12 +22,17 @@ extension EndToEnd {
         /// The number of units after which the users are replaced, because their lists would grow too long.
         private static let unitsPerUser = 800
 
-        @Test("no input crashes or leaks anything, answers stay below 500, and a demo passes afterwards", .timeLimit(.minutes(30)), .long)
+        @Test(
+            "no input crashes or leaks anything, answers stay below 500, and a demo passes afterwards",
+            .timeLimit(.minutes(30)), .long)
         func survives() async throws {
             let environment = ProcessInfo.processInfo.environment
             let count = environment["STRATA_FUZZ"].flatMap(Int.init) ?? Self.defaultCount
             let seed = environment["STRATA_FUZZ_SEED"].flatMap(UInt64.init) ?? Self.defaultSeed
-            let settings = ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s", "STRATA_LOG_LEVEL": "info"]
+            let settings = [
+                "STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s",
+                "STRATA_LOG_LEVEL": "info",
+            ]
             let cluster = try await Cluster.start(Cluster.Size(gateways: 2, settings: settings))
             do {
                 try await run(count, seed, on: cluster)
@@ -68,7 +73,8 @@ extension EndToEnd {
                 let (before, after, growth) = (idle[index], end[index], watch.growth(of: index))
                 print(
                     "\(name): \(before.memory >> 10) KB after the warm-up, \(after.memory >> 10) KB at the end, \(Int(growth) >> 10) KB of growth in the last half; "
-                        + "\(before.sockets) sockets, then \(after.sockets); \(before.files) files, then \(after.files)")
+                        + "\(before.sockets) sockets, then \(after.sockets); \(before.files) files, then \(after.files)"
+                )
                 #expect(Double(after.memory) <= Double(before.memory) * 1.15 + 16e6, "\(name)")
                 #expect(growth <= Double(after.memory) * 0.05 + 4e6, "\(name)")
             }
@@ -84,7 +90,9 @@ extension EndToEnd {
                 let pid = await gateway.pid ?? 0
                 // The remaining sockets are those of the services and Redis, the listeners, and this process's
                 // connection pool.
-                try await eventually("\(gateway.name) has no connection left of those it was fuzzed over") { ProcessWatch.sample(pid).sockets < 40 }
+                try await eventually("\(gateway.name) has no connection left of those it was fuzzed over") {
+                    ProcessWatch.sample(pid).sockets < 40
+                }
             }
             watch.take()
             last = watch.samples.last ?? []
@@ -106,8 +114,11 @@ extension EndToEnd {
             while left > 0 {
                 let name = "fuzz\(generator.int(0...Int.max))"
                 let gateway = generator.int(0...1)
-                let targets = try await FuzzTargets.make(in: app, name: name, gateway: gateway, version: generator.chance(50) ? .v2 : .v3)
-                guard let port = URL(string: app.system.urls[gateway])?.port else { throw CommandFailure(.usage, "a gateway without a port") }
+                let targets = try await FuzzTargets.make(
+                    in: app, name: name, gateway: gateway, version: generator.chance(50) ? .v2 : .v3)
+                guard let port = URL(string: app.system.urls[gateway])?.port else {
+                    throw CommandFailure(.usage, "a gateway without a port")
+                }
                 var rest = RESTFuzzer(seed: generator.next(), targets: targets, port: port, tally: tally)
                 var sockets = SocketFuzzer(seed: generator.next(), targets: targets, port: port, tally: tally)
                 var lazy = LazyFuzzer(seed: generator.next(), targets: targets, port: port, tally: tally)

@@ -52,16 +52,20 @@ struct LazyFuzzer {
     }
 
     private mutating func words() -> [UInt8] {
-        let head = "Host: x\r\nAccept: \(targets.user.version.accept)\r\nAuthorization: Layer session-token=\"\(targets.user.token)\"\r\n"
+        let head =
+            "Host: x\r\nAccept: \(targets.user.version.accept)\r\nAuthorization: Layer session-token=\"\(targets.user.token)\"\r\n"
         let upgrade =
             "GET /?session_token=\(targets.user.token) HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
             + "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: \(targets.user.version.subprotocol)\r\n\r\n"
         let packet = Array(values.generator.pick(targets.packets(&values)).text.utf8)
         switch values.generator.int(0...5) {
         case 0: return Array("GET /conversations HTTP/1.1\r\n\(head)".utf8)
-        case 1: return Array("POST /conversations HTTP/1.1\r\n\(head)Content-Length: 500\r\n\r\n{\"participants\": [".utf8)
+        case 1:
+            return Array("POST /conversations HTTP/1.1\r\n\(head)Content-Length: 500\r\n\r\n{\"participants\": [".utf8)
         case 2:
-            return Array("POST \(layerPath(targets.conversation))/messages HTTP/1.1\r\n\(head)Transfer-Encoding: chunked\r\n\r\n40\r\n{\"parts".utf8)
+            return Array(
+                "POST \(layerPath(targets.conversation))/messages HTTP/1.1\r\n\(head)Transfer-Encoding: chunked\r\n\r\n40\r\n{\"parts"
+                    .utf8)
         case 3: return Array(upgrade.utf8) + SocketFuzzer.encode(1, packet).dropLast(values.generator.int(1...8))
         case 4: return Array(upgrade.utf8) + SocketFuzzer.encode(1, packet, isFinal: false)
         default: return Array(upgrade.utf8) + SocketFuzzer.encode(1, packet)

@@ -40,7 +40,8 @@ struct ProcessWatch: Sendable {
         let kilobytes = line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
         let files = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd")) ?? []
         let sockets = files.filter { file in
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\(file)"))?.hasPrefix("socket:") ?? false
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\(file)"))?
+                .hasPrefix("socket:") ?? false
         }
         return Sample(memory: kilobytes << 10, sockets: sockets.count, files: files.count)
     }

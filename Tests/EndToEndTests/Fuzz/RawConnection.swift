@@ -112,9 +112,11 @@ final class RawConnection: Sendable {
     /// - Returns: nil if the answer is incomplete.
     private static func parseAnswer(_ bytes: inout [UInt8], isBodiless: Bool) -> Outcome<Answer>? {
         guard let end = find("\r\n\r\n", in: bytes, from: 0) else { return nil }
-        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
+        let lines = String(decoding: bytes[..<end], as: UTF8.self)
+            .split(separator: "\r\n", omittingEmptySubsequences: false)
         let words = (lines.first ?? "").split(separator: " ")
-        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), (100..<600).contains(status) else {
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), (100..<600).contains(status)
+        else {
             return .garbage(String(decoding: bytes.prefix(80), as: UTF8.self))
         }
         var start = end + 4
@@ -125,7 +127,9 @@ final class RawConnection: Sendable {
         let headers = lines.dropFirst().map { $0.lowercased() }
         var body: [UInt8] = []
         if isBodiless || status == 204 || status == 304 || status == 101 {
-        } else if let length = headers.first(where: { $0.hasPrefix("content-length:") }).flatMap({ Int($0.dropFirst(15).filter { $0 != " " }) }) {
+        } else if let length = headers.first(where: { $0.hasPrefix("content-length:") })
+            .flatMap({ Int($0.dropFirst(15).filter { $0 != " " }) })
+        {
             guard bytes.count >= start + length else { return nil }
             body = Array(bytes[start..<(start + length)])
             start += length
@@ -140,7 +144,9 @@ final class RawConnection: Sendable {
 
     private static func parseFrame(_ bytes: inout [UInt8]) -> Outcome<Frame>? {
         guard bytes.count >= 2 else { return nil }
-        guard bytes[0] & 0x70 == 0, bytes[1] & 0x80 == 0 else { return .garbage("a frame that begins with \(bytes.prefix(2))") }
+        guard bytes[0] & 0x70 == 0, bytes[1] & 0x80 == 0 else {
+            return .garbage("a frame that begins with \(bytes.prefix(2))")
+        }
         var (length, start) = (Int(bytes[1]), 2)
         let wide = length == 126 ? 2 : length == 127 ? 8 : 0
         if wide > 0 {

@@ -31,7 +31,9 @@ struct SocketFuzzer {
         let bytes = frame()
         recent.append(bytes)
         if values.generator.chance(10), bytes.count < 3000 {
-            for byte in stride(from: 0, to: bytes.count, by: 97) { await connection.send(Array(bytes[byte..<min(bytes.count, byte + 97)])) }
+            for byte in stride(from: 0, to: bytes.count, by: 97) {
+                await connection.send(Array(bytes[byte..<min(bytes.count, byte + 97)]))
+            }
         } else {
             await connection.send(bytes)
         }
@@ -56,7 +58,10 @@ struct SocketFuzzer {
                     .utf8))
         if case .value(let answer) = await connection.answer(within: .seconds(30)) {
             tally.saw("socket \(answer.status)")
-            if answer.status != 101 { tally.fail("a socket was answered with \(answer.status): \(String(decoding: answer.body, as: UTF8.self))") }
+            if answer.status != 101 {
+                tally.fail(
+                    "a socket was answered with \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
+            }
         } else {
             tally.fail("a socket was not opened")
         }
@@ -69,7 +74,8 @@ struct SocketFuzzer {
     private mutating func check(_ connection: RawConnection) async {
         asked += 1
         let id = "check\(asked)"
-        await connection.send(Self.encode(1, Array(#"{"type":"request","body":{"request_id":"\#(id)","method":"Counter.read"}}"#.utf8)))
+        await connection.send(
+            Self.encode(1, Array(#"{"type":"request","body":{"request_id":"\#(id)","method":"Counter.read"}}"#.utf8)))
         while true {
             switch await connection.frame(within: isBroken ? .milliseconds(150) : .seconds(30)) {
             case .value(let frame):
@@ -115,7 +121,8 @@ struct SocketFuzzer {
 
     private func fail(_ words: String) {
         let shown = recent.map {
-            $0.count <= 2000 ? Data($0).base64EncodedString() : "\($0.count) bytes \(Data($0.prefix(200)).base64EncodedString())…"
+            $0.count <= 2000
+                ? Data($0).base64EncodedString() : "\($0.count) bytes \(Data($0.prefix(200)).base64EncodedString())…"
         }
         tally.fail("\(words), after the frames \(shown.joined(separator: " "))")
     }
@@ -159,10 +166,12 @@ struct SocketFuzzer {
     private mutating func lying() -> [UInt8] {
         let length = values.generator.pick(
             [
-                [126, 0, 1], [126, 0xFF, 0xFF], [127, 0, 0, 0, 0, 0, 0x20, 0, 0], [127, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+                [126, 0, 1], [126, 0xFF, 0xFF], [127, 0, 0, 0, 0, 0, 0x20, 0, 0],
+                [127, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
                 [127, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], [127, 0, 0, 0, 0, 0, 0, 0, 5],
             ] as [[UInt8]])
-        return [0x81 | (values.generator.chance(20) ? 0x40 : 0), 0x80 | length[0]] + length.dropFirst() + values.bytes(values.generator.int(4...100))
+        return [0x81 | (values.generator.chance(20) ? 0x40 : 0), 0x80 | length[0]] + length.dropFirst()
+            + values.bytes(values.generator.int(4...100))
     }
 
     static func encode(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true, isMasked: Bool = true) -> [UInt8] {

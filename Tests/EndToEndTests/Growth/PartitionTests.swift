@@ -17,7 +17,10 @@ extension EndToEnd {
                 "FROM conversations.change x WHERE x.created_at >= since",
                 "the comparison of heads, of all conversations, some times a minute: each server answers for its own"
             ),
-            ("x.id > coalesce(i.built_up_to", "the building of an index of metadata, which looks at all conversations in the background, once"),
+            (
+                "x.id > coalesce(i.built_up_to",
+                "the building of an index of metadata, which looks at all conversations in the background, once"
+            ),
             ("-- SPDX-License-Identifier", "a migration, which converts the rows of all conversations, once"),
             ("SELECT x AS participant", "the same, row by row"),
             ("-- Trees that were kept as copies", "a migration, which every server carries out for its own"),
@@ -28,14 +31,16 @@ extension EndToEnd {
             var size = Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])
             size.migrations = try PartitionedSchema.migrations()
             size.postgresSettings = [
-                "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0", "auto_explain.log_nested_statements": "on",
+                "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
+                "auto_explain.log_nested_statements": "on",
                 "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off", "auto_explain.log_verbose": "on",
                 "auto_explain.log_format": "json",
             ]
             try await Cluster.with(size) { cluster in
                 let app = try await cluster.app()
                 let exit = try await ChildProcess.run(
-                    Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
+                    Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)),
+                    timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
                 let (pat, quin) = (try await app.signIn("pat"), try await app.signIn("quin"))
                 let conversation = try await pat.converse(with: [quin], metadata: ["status": "open"])
@@ -48,7 +53,8 @@ extension EndToEnd {
                 for (text, tables) in Self.scattered(statements) { Issue.record("\(tables): \(text)") }
                 // Each table must have been touched, otherwise nothing was tested. Blocks need more receipts than
                 // these: see ShardingTests.
-                for table in PartitionedSchema.tables.keys.sorted() where !table.contains("kept_") && !table.hasSuffix("receipt_block") {
+                for table in PartitionedSchema.tables.keys.sorted()
+                where !table.contains("kept_") && !table.hasSuffix("receipt_block") {
                     #expect(statements.contains { $0.partitions[table] != nil }, "\(table)")
                 }
             }

@@ -17,7 +17,8 @@ extension EndToEnd {
             try await Cluster.with(Cluster.Size(gateways: 2, presence: 2, settings: settings)) { cluster in
                 let app = try await cluster.app()
                 let exit = try await ChildProcess.run(
-                    Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
+                    Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)),
+                    timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
                 try await Self.chat(cluster)
                 for server in redis.servers {
@@ -36,13 +37,18 @@ extension EndToEnd {
             for (index, user) in users.enumerated() {
                 let other = (index + 1) % users.count
                 let conversation = try await user.converse(with: [users[other]], distinct: false)
-                for socket in [sockets[index], sockets[other]] { try await socket.change("create", "Conversation", conversation.id) }
+                for socket in [sockets[index], sockets[other]] {
+                    try await socket.change("create", "Conversation", conversation.id)
+                }
                 try await sockets[index].typing("started", in: conversation.id)
                 _ = try await sockets[other]
-                    .nextPacket("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
+                    .nextPacket("typing", deadline: Waiting.deadline) {
+                        $0.isTyping("started", conversation: conversation.id)
+                    }
                 let message = try await user.send("text \(index)", to: conversation)
                 try await sockets[other].change("create", "Message", message)
-                _ = try await sockets[index].ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
+                _ = try await sockets[index]
+                    .ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
             }
             for socket in sockets { await socket.close() }
         }
@@ -62,12 +68,14 @@ private struct RedisCluster {
             let directory = try TestDirectory.make("redis-node")
             servers.append(
                 try await TestServers.privateRedis(arguments: [
-                    "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file", directory + "/nodes.conf",
+                    "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file",
+                    directory + "/nodes.conf",
                 ]))
         }
         let cluster = RedisCluster(servers: servers)
         for (index, server) in servers.enumerated() {
-            try await cluster.say(["CLUSTER", "ADDSLOTSRANGE", "\(index * 5462)", "\(min(index * 5462 + 5461, 16_383))"], to: server)
+            try await cluster.say(
+                ["CLUSTER", "ADDSLOTSRANGE", "\(index * 5462)", "\(min(index * 5462 + 5461, 16_383))"], to: server)
             try await cluster.say(["CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)"], to: server)
         }
         for (server, bus) in zip(servers, buses).dropFirst() {
@@ -90,7 +98,9 @@ private struct RedisCluster {
         let lines = try await say(["INFO", "commandstats"], to: server).split(whereSeparator: \.isNewline)
         var calls: [String: Int] = [:]
         for line in lines {
-            guard let match = line.firstMatch(of: /^cmdstat_([a-z]+)[^:]*:calls=([0-9]+)/), commands.contains(String(match.1)) else { continue }
+            guard let match = line.firstMatch(of: /^cmdstat_([a-z]+)[^:]*:calls=([0-9]+)/),
+                commands.contains(String(match.1))
+            else { continue }
             calls[String(match.1)] = Int(match.2)
         }
         return calls

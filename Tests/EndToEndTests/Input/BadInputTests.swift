@@ -23,7 +23,8 @@ extension EndToEnd {
             var testDescription: String { name }
 
             init(
-                _ name: String, _ method: String, _ path: String, _ body: String, _ status: Int, _ errorID: String, _ property: String? = nil
+                _ name: String, _ method: String, _ path: String, _ body: String, _ status: Int, _ errorID: String,
+                _ property: String? = nil
             ) {
                 (self.name, self.method, self.path, self.body) = (name, method, path, body)
                 (self.status, self.errorID, self.property) = (status, errorID, property)
@@ -36,59 +37,84 @@ extension EndToEnd {
         static let cases: [Case] = [
             Case("no JSON", "POST", "/conversations", "{\"participants\": \(secret)", 400, "invalid_request"),
             Case("an array for an object", "POST", "/conversations", "[\"\(secret)\"]", 400, "invalid_request"),
-            Case("no participants", "POST", "/conversations", #"{"metadata": {}}"#, 422, "missing_property", "participants"),
-            Case("a participant that is none", "POST", "/conversations", #"{"participants": [7]}"#, 422, "invalid_property", "participants.0"),
             Case(
-                "a key with a space", "POST", "/conversations", #"{"participants": [], "metadata": {"a": {"b c": "\#(secret)"}}}"#, 422,
+                "no participants", "POST", "/conversations", #"{"metadata": {}}"#, 422, "missing_property",
+                "participants"),
+            Case(
+                "a participant that is none", "POST", "/conversations", #"{"participants": [7]}"#, 422,
+                "invalid_property", "participants.0"),
+            Case(
+                "a key with a space", "POST", "/conversations",
+                #"{"participants": [], "metadata": {"a": {"b c": "\#(secret)"}}}"#, 422,
                 "invalid_property", "metadata.a.b c"),
             Case(
-                "a number", "POST", "/conversations", #"{"participants": [], "metadata": {"a": {"b": 1}}}"#, 422, "invalid_property", "metadata.a.b"),
-            Case("an array", "POST", "/conversations", #"{"participants": [], "metadata": {"a": []}}"#, 422, "invalid_property", "metadata.a"),
+                "a number", "POST", "/conversations", #"{"participants": [], "metadata": {"a": {"b": 1}}}"#, 422,
+                "invalid_property", "metadata.a.b"),
+            Case(
+                "an array", "POST", "/conversations", #"{"participants": [], "metadata": {"a": []}}"#, 422,
+                "invalid_property", "metadata.a"),
             Case(
                 "a value of 2,049 bytes", "POST", "/conversations",
-                #"{"participants": [], "metadata": {"a": "\#(String(repeating: "x", count: 2049))"}}"#, 422, "invalid_property", "metadata.a"),
-            Case("an id that is none", "POST", "/conversations", #"{"participants": [], "id": "\#(secret)"}"#, 422, "invalid_property", "id"),
+                #"{"participants": [], "metadata": {"a": "\#(String(repeating: "x", count: 2049))"}}"#, 422,
+                "invalid_property", "metadata.a"),
+            Case(
+                "an id that is none", "POST", "/conversations", #"{"participants": [], "id": "\#(secret)"}"#, 422,
+                "invalid_property", "id"),
             Case("no list of operations", "PATCH", ":c", #"{"operation": "set"}"#, 400, "invalid_request"),
             Case(
-                "an unknown operation", "PATCH", ":c", #"[{"operation": "put", "property": "metadata.a", "value": "\#(secret)"}]"#, 400,
+                "an unknown operation", "PATCH", ":c",
+                #"[{"operation": "put", "property": "metadata.a", "value": "\#(secret)"}]"#, 400,
                 "invalid_request"),
             Case(
-                "a property that cannot be patched", "PATCH", ":c", #"[{"operation": "set", "property": "distinct", "value": true}]"#, 422,
+                "a property that cannot be patched", "PATCH", ":c",
+                #"[{"operation": "set", "property": "distinct", "value": true}]"#, 422,
                 "invalid_property", "distinct"),
             Case(
-                "a patched key with a space", "PATCH", ":c", #"[{"operation": "set", "property": "metadata.a b", "value": "\#(secret)"}]"#, 422,
+                "a patched key with a space", "PATCH", ":c",
+                #"[{"operation": "set", "property": "metadata.a b", "value": "\#(secret)"}]"#, 422,
                 "invalid_property", "metadata.a b"),
             Case(
                 "a patched value of 2,049 bytes", "PATCH", ":c",
-                #"[{"operation": "set", "property": "metadata.a", "value": "\#(String(repeating: "ü", count: 1024))x"}]"#, 422,
+                #"[{"operation": "set", "property": "metadata.a", "value": "\#(String(repeating: "ü", count: 1024))x"}]"#,
+                422,
                 "invalid_property", "metadata.a"),
             Case(
                 "a good and a bad operation", "PATCH", ":c",
                 #"[{"operation": "set", "property": "metadata.good", "value": "1"}, {"operation": "set", "property": "metadata.bad", "value": 1}]"#,
                 422, "invalid_property", "metadata.bad"),
             Case("a conversation the caller is not in", "GET", ":s", "", 404, "not_found"),
-            Case("a patch by a non-participant", "PATCH", ":s", #"[{"operation": "set", "property": "metadata.a", "value": "1"}]"#, 404, "not_found"),
             Case(
-                "a message by a non-participant", "POST", ":s/messages", #"{"parts": [{"mime_type": "text/plain", "body": "\#(secret)"}]}"#, 404,
+                "a patch by a non-participant", "PATCH", ":s",
+                #"[{"operation": "set", "property": "metadata.a", "value": "1"}]"#, 404, "not_found"),
+            Case(
+                "a message by a non-participant", "POST", ":s/messages",
+                #"{"parts": [{"mime_type": "text/plain", "body": "\#(secret)"}]}"#, 404,
                 "not_found"),
             Case("a message without parts", "POST", ":c/messages", "{}", 422, "missing_property", "parts"),
             Case("a message of no parts", "POST", ":c/messages", #"{"parts": []}"#, 422, "invalid_property", "parts"),
             Case(
-                "a part without a type", "POST", ":c/messages", #"{"parts": [{"body": "\#(secret)"}]}"#, 422, "missing_property", "parts.0.mime_type"),
+                "a part without a type", "POST", ":c/messages", #"{"parts": [{"body": "\#(secret)"}]}"#, 422,
+                "missing_property", "parts.0.mime_type"),
             Case(
                 "a body that is too long", "POST", ":c/messages",
-                #"{"parts": [{"mime_type": "text/plain", "body": "\#(secret)\#(String(repeating: "y", count: 2049))"}]}"#, 422, "invalid_property",
+                #"{"parts": [{"mime_type": "text/plain", "body": "\#(secret)\#(String(repeating: "y", count: 2049))"}]}"#,
+                422, "invalid_property",
                 "parts.0.body"),
             Case(
-                "an unknown receipt", "POST", "/messages/8a1c2d00-0000-4000-8000-000000000001/receipts", #"{"type": "seen"}"#, 422,
+                "an unknown receipt", "POST", "/messages/8a1c2d00-0000-4000-8000-000000000001/receipts",
+                #"{"type": "seen"}"#, 422,
                 "invalid_property", "type"),
-            Case("a message that is none", "GET", "/messages/8a1c2d00-0000-4000-8000-000000000001", "", 404, "not_found"),
+            Case(
+                "a message that is none", "GET", "/messages/8a1c2d00-0000-4000-8000-000000000001", "", 404, "not_found"),
             Case("an id in the path that is none", "GET", "/conversations/\(secret)", "", 404, "not_found"),
             Case("no such path", "GET", "/nothing/here", "", 404, "invalid_endpoint"),
             Case(
-                "a cursor that is none", "GET", "/conversations?from_id=layer:///conversations/8a1c2d00-0000-4000-8000-000000000001", "", 422,
+                "a cursor that is none", "GET",
+                "/conversations?from_id=layer:///conversations/8a1c2d00-0000-4000-8000-000000000001", "", 422,
                 "invalid_property", "from_id"),
-            Case("a sort order that is none", "GET", "/conversations?sort_by=colour", "", 422, "invalid_property", "sort_by"),
+            Case(
+                "a sort order that is none", "GET", "/conversations?sort_by=colour", "", 422, "invalid_property",
+                "sort_by"),
         ]
 
         private struct Scene {
@@ -111,12 +137,16 @@ extension EndToEnd {
             let scene = try await Scene()
             let before = try await scene.ana.view(of: scene.own)
             for bad in Self.cases {
-                let path = bad.path.replacingOccurrences(of: ":c", with: scene.own.path).replacingOccurrences(of: ":s", with: scene.strange.path)
+                let path = bad.path.replacingOccurrences(of: ":c", with: scene.own.path)
+                    .replacingOccurrences(of: ":s", with: scene.strange.path)
                 let answer = try await scene.ana.client.call(
-                    bad.method, path, data: bad.body.isEmpty ? nil : Data(bad.body.utf8), token: scene.ana.token, deadline: Waiting.deadline)
+                    bad.method, path, data: bad.body.isEmpty ? nil : Data(bad.body.utf8), token: scene.ana.token,
+                    deadline: Waiting.deadline)
                 #expect(answer.status == bad.status, "\(bad.name): \(answer.json)")
                 #expect(answer.errorID == bad.errorID, "\(bad.name)")
-                if let property = bad.property { #expect(answer.json["data"]["property"].string == property, "\(bad.name)") }
+                if let property = bad.property {
+                    #expect(answer.json["data"]["property"].string == property, "\(bad.name)")
+                }
                 #expect(answer.header("Content-Type")?.hasPrefix("application/json") == true, "\(bad.name)")
                 #expect(!answer.json.text.contains(Self.secret), "\(bad.name): \(answer.json)")
             }
@@ -128,7 +158,8 @@ extension EndToEnd {
         @Test("a body over the limit is refused and affects no other user")
         func largeBody() async throws {
             let scene = try await Scene()
-            let body = Data((#"{"participants": [], "metadata": {"a": ""# + String(repeating: "x", count: 2 << 20) + #""}}"#).utf8)
+            let body = Data(
+                (#"{"participants": [], "metadata": {"a": ""# + String(repeating: "x", count: 2 << 20) + #""}}"#).utf8)
             do {
                 let answer = try await scene.ana.client.call(
                     "POST", "/conversations", data: body, token: scene.ana.token, deadline: Waiting.deadline)
@@ -149,9 +180,13 @@ extension EndToEnd {
                 ("Message.destroy", nil, nil, "invalid_operation", nil),
                 ("Conversation.create", nil, nil, "missing_property", "participants"),
                 ("Conversation.create", nil, [:], "missing_property", "participants"),
-                ("Conversation.create", nil, ["participants": [], "metadata": ["a b": "x"]], "invalid_property", "metadata.a b"),
                 (
-                    "Conversation.create", nil, ["participants": [], "metadata": ["a": .string(String(repeating: "x", count: 2049))]],
+                    "Conversation.create", nil, ["participants": [], "metadata": ["a b": "x"]], "invalid_property",
+                    "metadata.a b"
+                ),
+                (
+                    "Conversation.create", nil,
+                    ["participants": [], "metadata": ["a": .string(String(repeating: "x", count: 2049))]],
                     "invalid_property", "metadata.a"
                 ),
                 ("Message.create", nil, TestUser.message("x"), "missing_property", "object_id"),
@@ -172,7 +207,9 @@ extension EndToEnd {
             #expect(scene.socket.faults == [])
         }
 
-        @Test("an invalid packet closes its own connection and no other", arguments: ["no JSON", "unknown type", "binary", "huge frame"])
+        @Test(
+            "an invalid packet closes its own connection and no other",
+            arguments: ["no JSON", "unknown type", "binary", "huge frame"])
         func broken(_ kind: String) async throws {
             let scene = try await Scene()
             let other = try await scene.ana.open(via: scene.ana.gateway)

@@ -15,7 +15,8 @@ extension EndToEnd {
             let cluster = try await Cluster.shared()
             let user = try await cluster.app().signIn("ana")
             let port = try #require(URL(string: cluster.urls[0])?.port)
-            let frame = SocketFuzzer.encode(1, Array(#"{"type":"request","body":{"request_id":"early","method":"Counter.read"}}"#.utf8))
+            let frame = SocketFuzzer.encode(
+                1, Array(#"{"type":"request","body":{"request_id":"early","method":"Counter.read"}}"#.utf8))
             for token in [user.token, "none"] {
                 let connection = try await RawConnection.open(port: port)
                 let head =

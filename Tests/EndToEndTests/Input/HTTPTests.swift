@@ -30,16 +30,24 @@ extension EndToEnd {
             Case("no HTTP at all", "nonsense\n\n", 400, "invalid_request"),
             Case("a method that does not exist", "BREW / HTTP/1.1\nHost: x\n\n", 400, "invalid_request"),
             Case("a version that does not exist", "GET / HTTP/7.3\nHost: x\n\n", 400, "invalid_request"),
-            Case("a name of a field with a space in it", "GET / HTTP/1.1\nHost: x\nBad Name: y\n\n", 400, "invalid_request"),
-            Case("a length that is no number", "POST /nonces HTTP/1.1\nHost: x\nContent-Length: many\n\n", 400, "invalid_request"),
+            Case(
+                "a name of a field with a space in it", "GET / HTTP/1.1\nHost: x\nBad Name: y\n\n", 400,
+                "invalid_request"),
+            Case(
+                "a length that is no number", "POST /nonces HTTP/1.1\nHost: x\nContent-Length: many\n\n", 400,
+                "invalid_request"),
             Case("no Host", "GET / HTTP/1.1\n\n", 400, "invalid_request"),
             Case("two Hosts", "GET / HTTP/1.1\nHost: x\nHost: x\n\n", 400, "invalid_request"),
             Case(
-                "a handshake without Host", "GET /websocket HTTP/1.1\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Protocol: layer-3.0\n\n",
+                "a handshake without Host",
+                "GET /websocket HTTP/1.1\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Protocol: layer-3.0\n\n",
                 400, "invalid_request"),
-            Case("a long field", "GET / HTTP/1.1\nHost: x\nX-Long: \(String(repeating: "x", count: 20_000))\n\n", 431, "invalid_request"),
             Case(
-                "many fields", "GET / HTTP/1.1\nHost: x\n\((0..<200).map { "X-\($0): y\n" }.joined())\n", 431, "invalid_request"),
+                "a long field", "GET / HTTP/1.1\nHost: x\nX-Long: \(String(repeating: "x", count: 20_000))\n\n", 431,
+                "invalid_request"),
+            Case(
+                "many fields", "GET / HTTP/1.1\nHost: x\n\((0..<200).map { "X-\($0): y\n" }.joined())\n", 431,
+                "invalid_request"),
             Case("CONNECT", "CONNECT example.org:443 HTTP/1.1\nHost: example.org\n\n", 405, "method_not_allowed"),
         ]
 
@@ -50,7 +58,9 @@ extension EndToEnd {
             return try await RawConnection.open(port: try #require(URL(string: cluster.urls[0])?.port))
         }
 
-        private func answer(_ connection: RawConnection, sourceLocation: SourceLocation = #_sourceLocation) async throws -> RawConnection.Answer {
+        private func answer(
+            _ connection: RawConnection, sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws -> RawConnection.Answer {
             let outcome = await connection.answer(within: Waiting.limit)
             guard case .value(let answer) = outcome else {
                 Issue.record("no answer but \(outcome)", sourceLocation: sourceLocation)
@@ -76,7 +86,9 @@ extension EndToEnd {
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("a later or pipelined request that is refused before routing gets an error object, and the connection ends", arguments: refused)
+        @Test(
+            "a later or pipelined request that is refused before routing gets an error object, and the connection ends",
+            arguments: refused)
         func later(_ bad: Case) async throws {
             let connection = try await connect()
             await connection.send(Array(Self.good.utf8))
@@ -90,7 +102,8 @@ extension EndToEnd {
         @Test("a malformed body is refused with an error object")
         func brokenBody() async throws {
             let connection = try await connect()
-            await connection.send(Array("POST /sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".utf8))
+            await connection.send(
+                Array("POST /sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".utf8))
             try expectRefusal(try await answer(connection), Case("", "", 400, "invalid_request"))
             try await eventually("the connection ends") { connection.isClosed }
         }
@@ -121,13 +134,16 @@ extension EndToEnd {
         @Test("a refused upgrade request ends the connection")
         func upgrade() async throws {
             let connection = try await connect()
-            await connection.send(Array("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n".utf8))
+            await connection.send(
+                Array("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n".utf8))
             let answer = try await answer(connection)
             #expect(answer.status == 200 && answer.headers.contains { $0.lowercased() == "connection: close" })
             try await eventually("the connection ends") { connection.isClosed }
         }
 
-        @Test("unknown methods and paths get an error object, and the connection continues", arguments: ["PUT /", "PURGE /nowhere"])
+        @Test(
+            "unknown methods and paths get an error object, and the connection continues",
+            arguments: ["PUT /", "PURGE /nowhere"])
         func unrouted(_ line: String) async throws {
             let connection = try await connect()
             for _ in 0..<2 {
@@ -181,7 +197,9 @@ extension EndToEnd {
             await connection.close()
         }
 
-        @Test("an unwanted body is refused while its client still waits for 100 Continue", arguments: [(false, 10, 401), (true, 2 << 20, 413)])
+        @Test(
+            "an unwanted body is refused while its client still waits for 100 Continue",
+            arguments: [(false, 10, 401), (true, 2 << 20, 413)])
         func unwanted(isSignedIn: Bool, length: Int, status: Int) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")

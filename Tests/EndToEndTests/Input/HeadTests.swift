@@ -10,7 +10,9 @@ extension EndToEnd {
     struct HeadTests {
         /// A regression test for a fault found by fuzzing: the body of the refusal was parsed as the beginning of the
         /// next answer.
-        @Test("a refused HEAD has no body, so that the connection can serve the next request", arguments: ["/conversations", "/nowhere"])
+        @Test(
+            "a refused HEAD has no body, so that the connection can serve the next request",
+            arguments: ["/conversations", "/nowhere"])
         func refused(_ path: String) async throws {
             let cluster = try await Cluster.shared()
             let port = try #require(URL(string: cluster.urls[0])?.port)

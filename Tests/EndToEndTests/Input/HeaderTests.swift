@@ -14,7 +14,8 @@ extension EndToEnd {
             let ana = try await app.signIn("ana")
             let origin = ["Origin": "https://app.example.org"]
             let answers = [
-                try await ana.call("GET", "/conversations", headers: origin), try await ana.call("GET", "/nothing/here", headers: origin),
+                try await ana.call("GET", "/conversations", headers: origin),
+                try await ana.call("GET", "/nothing/here", headers: origin),
                 try await ana.client.call("GET", "/conversations", headers: origin),
             ]
             for (answer, status) in zip(answers, [200, 404, 401]) {
@@ -25,12 +26,16 @@ extension EndToEnd {
                 #expect(answer.header("Access-Control-Expose-Headers")?.contains("Layer-Count") == true)
             }
             let preflight = try await ana.client.call(
-                "OPTIONS", "/conversations/x", headers: origin.merging(["Accept": "", "Access-Control-Request-Method": "PATCH"]) { $1 })
+                "OPTIONS", "/conversations/x",
+                headers: origin.merging(["Accept": "", "Access-Control-Request-Method": "PATCH"]) { $1 })
             #expect(preflight.isSuccess)
             #expect(preflight.header("Access-Control-Allow-Origin") == "https://app.example.org")
             #expect(preflight.header("Access-Control-Allow-Methods")?.contains("PATCH") == true)
             let allowed = preflight.header("Access-Control-Allow-Headers")?.lowercased() ?? ""
-            for name in ["authorization", "content-type", "accept", "client-id", "layer-xdk-version", "x-http-method-override", "if-none-match"] {
+            for name in [
+                "authorization", "content-type", "accept", "client-id", "layer-xdk-version", "x-http-method-override",
+                "if-none-match",
+            ] {
                 #expect(allowed.contains(name))
             }
         }
@@ -80,7 +85,8 @@ extension EndToEnd {
             let json = ["Content-Type": "application/json"]
             #expect(try await users[0].call("GET", conversation.path, headers: json).status == 200)
             #expect(try await users[0].call("POST", conversation.path + "/mark_all_read", headers: json).status == 204)
-            #expect(try await users[0].call("DELETE", conversation.path + "?mode=my_devices", headers: json).status == 204)
+            #expect(
+                try await users[0].call("DELETE", conversation.path + "?mode=my_devices", headers: json).status == 204)
         }
     }
 }

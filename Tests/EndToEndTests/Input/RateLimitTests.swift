@@ -12,7 +12,8 @@ extension EndToEnd {
         /// Rates so low that no token is added while the test runs.
         private static let size = Cluster.Size(
             settings: [
-                "STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20", "STRATA_RATE_LIMIT_SERVER": "0.01/50",
+                "STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20",
+                "STRATA_RATE_LIMIT_SERVER": "0.01/50",
                 "STRATA_TRUSTED_PROXIES": "1",
             ])
 
@@ -42,7 +43,9 @@ extension EndToEnd {
             repeat { answer = try await ask(server, from: "10.0.0.5") } while answer.isSuccess
             // The limit applies to every spelling of the path.
             let headers = ["X-Forwarded-For": "10.0.0.5"]
-            #expect(try await server.call("GET", "//users/ana/conversations", app: "/" + server.appID, headers: headers).status == 429)
+            #expect(
+                try await server.call("GET", "//users/ana/conversations", app: "/" + server.appID, headers: headers)
+                    .status == 429)
             #expect("\(answer.status) \(answer.errorID ?? "")" == "429 rate_limit_exceeded")
             #expect(answer.header("Retry-After") != nil)
             // Another app's server has its own limit. Its app has no such user.
@@ -60,12 +63,15 @@ extension EndToEnd {
             #expect(refused.header("Access-Control-Allow-Origin") == "https://app.example.org")
             #expect((1...100).contains(try #require(refused.header("Retry-After").flatMap { Int($0) })))
             #expect(try await users[1].call("GET", "/conversations", headers: headers).status == 200)
-            for method in ["GET", "HEAD"] { #expect(try await users[0].call(method, "/ping", headers: headers).status == 200) }
+            for method in ["GET", "HEAD"] {
+                #expect(try await users[0].call(method, "/ping", headers: headers).status == 200)
+            }
         }
 
         private func addresses(_ client: ProtocolClient) async throws {
             func nonce(_ forwarded: String) async throws -> RESTResponse {
-                try await client.call("POST", "/nonces", headers: ["X-Forwarded-For": forwarded], deadline: Waiting.deadline)
+                try await client.call(
+                    "POST", "/nonces", headers: ["X-Forwarded-For": forwarded], deadline: Waiting.deadline)
             }
             for number in 0..<20 { #expect(try await nonce("10.9.9.\(number), 10.0.0.2").status == 201) }
             let refused = try await nonce("10.0.0.3, 10.0.0.2")
@@ -73,7 +79,10 @@ extension EndToEnd {
             #expect(refused.header("Retry-After") != nil)
             #expect(try await nonce("10.0.0.2, 10.0.0.3").status == 201)
             for _ in 0..<30 {
-                #expect(try await client.call("HEAD", "/ping", headers: ["X-Forwarded-For": "10.0.0.2"], deadline: Waiting.deadline).status == 200)
+                #expect(
+                    try await client
+                        .call("HEAD", "/ping", headers: ["X-Forwarded-For": "10.0.0.2"], deadline: Waiting.deadline)
+                        .status == 200)
             }
         }
 
@@ -81,11 +90,13 @@ extension EndToEnd {
             var options = ProtocolSocket.Options()
             options.headers = ["X-Forwarded-For": "10.0.0.2"]
             let refusal = await #expect(throws: ProtocolClientError.self) {
-                _ = try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+                _ = try await user.client.openSocket(
+                    sessionToken: user.token, options: options, deadline: Waiting.deadline)
             }
             #expect(refusal?.answer?.status == 429)
             options.headers = ["X-Forwarded-For": "10.0.0.4"]
-            let socket = try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+            let socket = try await user.client.openSocket(
+                sessionToken: user.token, options: options, deadline: Waiting.deadline)
             for _ in 0..<5 { #expect(try await socket.ask("Counter.read").isSuccess) }
             for _ in 0..<5 { #expect(try await socket.ask("Counter.read").errorID == "rate_limit_exceeded") }
             #expect(socket.closure == nil)

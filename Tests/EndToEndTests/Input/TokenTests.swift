@@ -11,7 +11,8 @@ extension EndToEnd {
         private func signIn(_ app: TestApp, _ token: String) async throws -> RESTResponse {
             try await app.system.client()
                 .call(
-                    "POST", "/sessions", body: ["app_id": .string(app.id), "identity_token": .string(token)], deadline: Waiting.deadline)
+                    "POST", "/sessions", body: ["app_id": .string(app.id), "identity_token": .string(token)],
+                    deadline: Waiting.deadline)
         }
 
         private func isRefused(_ answer: RESTResponse, _ what: Comment) {
@@ -30,11 +31,16 @@ extension EndToEnd {
             isRefused(try await signIn(app, good), "used twice")
             let strangeKey = try await TestApp.strangeKey.value.privateKey
             isRefused(
-                try await signIn(app, try await app.identityToken("ana", nonce: try await client.nonce(), signedWith: strangeKey)), "another key")
-            isRefused(try await signIn(other, try await app.identityToken("ana", nonce: try await client.nonce())), "another app")
+                try await signIn(
+                    app, try await app.identityToken("ana", nonce: try await client.nonce(), signedWith: strangeKey)),
+                "another key")
+            isRefused(
+                try await signIn(other, try await app.identityToken("ana", nonce: try await client.nonce())),
+                "another app")
             isRefused(try await signIn(app, try await app.identityToken("ana", nonce: "invented")), "an invented nonce")
             isRefused(try await signIn(app, "not.a.token"), "no token")
-            var parts = try await app.identityToken("ana", nonce: try await client.nonce()).split(separator: ".").map(String.init)
+            var parts = try await app.identityToken("ana", nonce: try await client.nonce()).split(separator: ".")
+                .map(String.init)
             parts[1] = String(parts[1].dropLast(2)) + "AA"
             isRefused(try await signIn(app, parts.joined(separator: ".")), "changed claims")
         }
@@ -44,7 +50,9 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let nonce = try await app.system.client().nonce()
             let strangeKey = try await TestApp.strangeKey.value.privateKey
-            isRefused(try await signIn(app, try await app.identityToken("ana", nonce: nonce, signedWith: strangeKey)), "another key")
+            isRefused(
+                try await signIn(app, try await app.identityToken("ana", nonce: nonce, signedWith: strangeKey)),
+                "another key")
             #expect(try await signIn(app, try await app.identityToken("ana", nonce: nonce)).status == 201)
         }
 
@@ -58,7 +66,10 @@ extension EndToEnd {
             let token = try await app.identityToken("ana", nonce: try await client.nonce())
             let unknown = try await client.call(
                 "POST", "/sessions",
-                body: ["app_id": .string("layer:///apps/production/\(UUID().uuidString.lowercased())"), "identity_token": .string(token)])
+                body: [
+                    "app_id": .string("layer:///apps/production/\(UUID().uuidString.lowercased())"),
+                    "identity_token": .string(token),
+                ])
             #expect(unknown.status == 403)
             #expect(unknown.errorID == "invalid_app_id")
         }
@@ -78,7 +89,9 @@ extension EndToEnd {
             _ = try await socket.waitForClose(deadline: Waiting.deadline)
             for process in cluster.processes {
                 let log = await process.output
-                for secret in [BadInputTests.secret, ana.token, identityToken] { #expect(!log.contains(secret), "\(process.name)") }
+                for secret in [BadInputTests.secret, ana.token, identityToken] {
+                    #expect(!log.contains(secret), "\(process.name)")
+                }
             }
         }
     }

@@ -65,7 +65,8 @@ extension EndToEnd {
                     let waiting = try await gateway.metric("strata_gateway_socket_backlog_bytes")
                     // A client that holds a large answer has little time while the budget is nearly used up.
                     let cut = try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#)
-                    return Int((waiting / Self.treeBytes).rounded()) + Int(try await Self.refusals(of: gateway)) + Int(cut) >= Self.readers
+                    return Int((waiting / Self.treeBytes).rounded()) + Int(try await Self.refusals(of: gateway))
+                        + Int(cut) >= Self.readers
                 }
                 #expect(try await gateway.metric("strata_gateway_answer_bytes") <= Double(Self.bound))
                 try await eventually("a large answer is refused, over REST and on a socket") {
@@ -87,7 +88,9 @@ extension EndToEnd {
                 try await eventually("those who take nothing are cut off") {
                     try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#) > 0
                 }
-                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_answer_bytes") < 1_000_000 }
+                try await eventually("nothing is held any more") {
+                    try await gateway.metric("strata_gateway_answer_bytes") < 1_000_000
+                }
                 #expect(try await gateway.metric("strata_gateway_socket_backlog_bytes") == 0)
                 let answer = try await LargeReader.get(conversation.path, by: users[1], port: cluster.port).answer()
                 #expect(answer.status == "HTTP/1.1 200 OK" && answer.isComplete)
@@ -104,8 +107,11 @@ extension EndToEnd {
 
         /// Returns true if there is no room for another large answer. Both transports must then refuse it in the
         /// documented way.
-        private static func isRefused(_ users: [TestUser], _ honest: ProtocolSocket, _ conversation: Conversation) async throws -> Bool {
-            let create = try await honest.ask("Conversation.create", nil, ["participants": [.string(users[0].identity)]])
+        private static func isRefused(
+            _ users: [TestUser], _ honest: ProtocolSocket, _ conversation: Conversation
+        ) async throws -> Bool {
+            let create = try await honest.ask(
+                "Conversation.create", nil, ["participants": [.string(users[0].identity)]])
             let large = try await users[1].call("GET", conversation.path)
             guard !create.isSuccess, large.status != 200 else { return false }
             #expect(create.errorID == "service_unavailable")
@@ -127,9 +133,12 @@ extension EndToEnd {
                     let before = try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#)
                     let silent = try await LargeReader.get(path, by: users[0], port: cluster.port, isReading: false)
                     try await eventually("it is cut off") {
-                        try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#) == before + 1
+                        try await gateway.metric("strata_gateway_connections_cut_total", #"reason="stalled""#) == before
+                            + 1
                     }
-                    try await eventually("nothing is held") { try await gateway.metric("strata_gateway_answer_bytes") < 100_000 }
+                    try await eventually("nothing is held") {
+                        try await gateway.metric("strata_gateway_answer_bytes") < 100_000
+                    }
                     try await silent.resume()
                     #expect(try await silent.answer().isComplete == false)
                 }
@@ -145,7 +154,9 @@ extension EndToEnd {
                 func parts(_ count: Int) -> JSONValue { .array(Array(repeating: part, count: count)) }
                 func expectRefusal(_ method: String, _ path: String, _ body: JSONValue) async throws {
                     let answer = try await users[0].call(method, path, body)
-                    #expect(answer.status == 422 && answer.errorID == "invalid_property", "\(method) \(path): \(answer.status)")
+                    #expect(
+                        answer.status == 422 && answer.errorID == "invalid_property",
+                        "\(method) \(path): \(answer.status)")
                     #expect(answer.json["data"]["property"].string == "parts")
                 }
                 try await expectRefusal("POST", conversation.path + "/messages", ["parts": parts(4)])

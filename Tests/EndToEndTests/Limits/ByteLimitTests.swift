@@ -19,7 +19,9 @@ extension EndToEnd {
             return ["parts": .array(parts)]
         }
 
-        @Test("one socket's pending requests are limited in bytes: excess requests are refused at once, and earlier ones are answered")
+        @Test(
+            "one socket's pending requests are limited in bytes: excess requests are refused at once, and earlier ones are answered"
+        )
         func socketRequests() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_REQUEST_BYTES": "65536"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -27,10 +29,15 @@ extension EndToEnd {
                 let conversation = try await users[0].converse(with: [users[1]])
                 try await socket.change("create", "Conversation", conversation.id)
                 await cluster.postgres.suspend()
-                let first = Task { try await socket.ask("Message.create", conversation.id, Self.message("first", bytes: 40_000)) }
+                let first = Task {
+                    try await socket.ask("Message.create", conversation.id, Self.message("first", bytes: 40_000))
+                }
                 let gateway = cluster.instances(of: .gateway)[0]
-                try await eventually("the first one waits") { try await gateway.metric("strata_gateway_socket_request_bytes") > 40_000 }
-                let refused = try await socket.ask("Message.create", conversation.id, Self.message("second", bytes: 40_000))
+                try await eventually("the first one waits") {
+                    try await gateway.metric("strata_gateway_socket_request_bytes") > 40_000
+                }
+                let refused = try await socket.ask(
+                    "Message.create", conversation.id, Self.message("second", bytes: 40_000))
                 #expect(refused.errorID == "service_unavailable")
                 #expect(try await gateway.metric("strata_gateway_socket_request_bytes") <= 65_536)
                 #expect(try await gateway.metric("strata_gateway_refused_requests_total", #"by="socket""#) == 1)
@@ -38,13 +45,19 @@ extension EndToEnd {
                 #expect(try await socket.ask("Counter.read").isSuccess)
                 await cluster.postgres.resume()
                 #expect(try await first.value.isSuccess)
-                try await eventually("nothing waits any more") { try await gateway.metric("strata_gateway_socket_request_bytes") == 0 }
-                #expect(try await socket.ask("Message.create", conversation.id, Self.message("third", bytes: 40_000)).isSuccess)
+                try await eventually("nothing waits any more") {
+                    try await gateway.metric("strata_gateway_socket_request_bytes") == 0
+                }
+                #expect(
+                    try await socket.ask("Message.create", conversation.id, Self.message("third", bytes: 40_000))
+                        .isSuccess)
                 #expect(socket.faults == [])
             }
         }
 
-        @Test("one socket's pending requests are limited in number: excess requests are refused at once, and earlier ones are answered")
+        @Test(
+            "one socket's pending requests are limited in number: excess requests are refused at once, and earlier ones are answered"
+        )
         func socketRequestCount() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_REQUESTS": "4"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -54,7 +67,10 @@ extension EndToEnd {
                 await cluster.postgres.suspend()
                 let answers = (0..<7)
                     .map { index in
-                        Task { try await socket.ask("Message.create", conversation.id, Self.message("message \(index)", bytes: 0)) }
+                        Task {
+                            try await socket.ask(
+                                "Message.create", conversation.id, Self.message("message \(index)", bytes: 0))
+                        }
                     }
                 let gateway = cluster.instances(of: .gateway)[0]
                 try await eventually("those over it are refused") {
@@ -64,7 +80,9 @@ extension EndToEnd {
                 var outcomes: [String: Int] = [:]
                 for answer in answers { outcomes[try await answer.value.errorID ?? "ok", default: 0] += 1 }
                 #expect(outcomes == ["ok": 4, "service_unavailable": 3])
-                #expect(try await socket.ask("Message.create", conversation.id, Self.message("afterwards", bytes: 0)).isSuccess)
+                #expect(
+                    try await socket.ask("Message.create", conversation.id, Self.message("afterwards", bytes: 0))
+                        .isSuccess)
                 #expect(socket.faults == [])
             }
         }
@@ -91,8 +109,11 @@ extension EndToEnd {
                     slow.append(connection)
                 }
                 let held = Double(8 * (whole - missing))
-                try await eventually("they are counted") { try await gateway.metric("strata_gateway_input_bytes") >= held }
-                let large = try await users[1].call("POST", conversation.path + "/messages", Self.message("large", bytes: 400_000))
+                try await eventually("they are counted") {
+                    try await gateway.metric("strata_gateway_input_bytes") >= held
+                }
+                let large = try await users[1]
+                    .call("POST", conversation.path + "/messages", Self.message("large", bytes: 400_000))
                 #expect(large.status == 503)
                 #expect(large.errorID == "service_unavailable")
                 #expect(large.header("Retry-After") != nil)
@@ -106,14 +127,20 @@ extension EndToEnd {
                     }
                     #expect(answer.status == 201 || answer.status == 503)
                 }
-                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_input_bytes") == 0 }
+                try await eventually("nothing is held any more") {
+                    try await gateway.metric("strata_gateway_input_bytes") == 0
+                }
                 try await users[1].does("POST", conversation.path + "/messages", Self.message("large", bytes: 100_000))
             }
         }
 
-        @Test("statements waiting for a hanging PostgreSQL are limited: excess statements fail at once, and all succeed when it resumes")
+        @Test(
+            "statements waiting for a hanging PostgreSQL are limited: excess statements fail at once, and all succeed when it resumes"
+        )
         func postgresQueue() async throws {
-            try await Cluster.with(Cluster.Size(settings: ["STRATA_POSTGRES_QUEUE": "8", "STRATA_POSTGRES_CONNECTIONS": "2"])) { cluster in
+            try await Cluster.with(
+                Cluster.Size(settings: ["STRATA_POSTGRES_QUEUE": "8", "STRATA_POSTGRES_CONNECTIONS": "2"])
+            ) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let conversation = try await users[0].converse(with: [users[1]])
                 let socket = try await users[0].open()
@@ -123,13 +150,16 @@ extension EndToEnd {
                 let calls = (0..<300)
                     .map { number in
                         Task {
-                            let answer = try await users[number % 2].call("POST", conversation.path + "/messages", TestUser.message("\(number)"))
+                            let answer = try await users[number % 2]
+                                .call("POST", conversation.path + "/messages", TestUser.message("\(number)"))
                             answers.change { $0 += 1 }
                             return answer
                         }
                     }
                 // While the database hangs, some calls are refused by the bound. The others end at their deadline.
-                try await eventually("some are refused") { try await service.metric("strata_postgres_refused_total") > 0 }
+                try await eventually("some are refused") {
+                    try await service.metric("strata_postgres_refused_total") > 0
+                }
                 #expect(try await service.metric("strata_postgres_queue_depth", #"pool="strata-conversations""#) <= 8)
                 #expect(await answers.first(within: Waiting.limit) { $0 > 0 ? true : nil } == true)
                 await cluster.postgres.resume()
@@ -138,13 +168,17 @@ extension EndToEnd {
                     #expect(answer.isSuccess || answer.status == 503, "\(answer.status) \(answer.json)")
                     if answer.status == 503 { #expect(answer.header("Retry-After") != nil) }
                 }
-                try await eventually("all is well again") { try await users[0].call("GET", conversation.path).isSuccess }
+                try await eventually("all is well again") {
+                    try await users[0].call("GET", conversation.path).isSuccess
+                }
                 try await users[0].send("again", to: conversation)
                 try await socket.message("again")
             }
         }
 
-        @Test("publications waiting for a hanging Redis are limited and counted; writes continue, and unpublished changes are found")
+        @Test(
+            "publications waiting for a hanging Redis are limited and counted; writes continue, and unpublished changes are found"
+        )
         func redisQueue() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REDIS_QUEUE": "4"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

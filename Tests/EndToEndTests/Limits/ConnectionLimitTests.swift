@@ -10,7 +10,9 @@ extension EndToEnd {
     /// Bounds on connections. Each test fills its system and therefore has its own.
     @Suite("limits of connections")
     struct ConnectionLimitTests {
-        @Test("new connections over the process's limit are refused with a retry, open ones continue, and closed ones free capacity")
+        @Test(
+            "new connections over the process's limit are refused with a retry, open ones continue, and closed ones free capacity"
+        )
         func process() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "40"])) { cluster in
                 let crowd = try await Crowd.fill(cluster, atMost: 60, patience: Waiting.limit)
@@ -19,7 +21,9 @@ extension EndToEnd {
                 #expect(try await gateway.metric("strata_gateway_connections") == 40)
                 #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="process""#) >= 1)
                 #expect(gateway.lines(containing: "new connections are refused").count == 1)
-                #expect(gateway.lines(containing: "new connections are refused").allSatisfy { $0.contains("STRATA_CONNECTIONS") })
+                #expect(
+                    gateway.lines(containing: "new connections are refused")
+                        .allSatisfy { $0.contains("STRATA_CONNECTIONS") })
                 // A refused connection without a WebSocket gets the same error, with the time for a retry.
                 let raw = try await RawConnection.open(port: cluster.port)
                 await raw.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
@@ -43,7 +47,8 @@ extension EndToEnd {
                 func open(_ address: String) async throws -> ProtocolSocket {
                     var options = ProtocolSocket.Options()
                     options.headers = ["X-Forwarded-For": address]
-                    return try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+                    return try await user.client.openSocket(
+                        sessionToken: user.token, options: options, deadline: Waiting.deadline)
                 }
                 var sockets: [ProtocolSocket] = []
                 for _ in 0..<3 { sockets.append(try await open("10.0.0.1")) }
@@ -99,18 +104,27 @@ extension EndToEnd {
             }
         }
 
-        @Test("a gateway without descriptors still serves existing sockets, reports the shortage, and accepts connections when descriptors are free")
+        @Test(
+            "a gateway without descriptors still serves existing sockets, reports the shortage, and accepts connections when descriptors are free"
+        )
         func outOfDescriptors() async throws {
             // The connection limit exceeds the limit of open files. Operators should not set this.
-            try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "10000"], openFiles: [.gateway: 120])) { cluster in
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "10000"], openFiles: [.gateway: 120]))
+            { cluster in
                 let crowd = try await Crowd.fill(cluster, atMost: 120)
                 let gateway = cluster.instances(of: .gateway)[0]
-                try await eventually("the limit is named") { gateway.lines(containing: "connections cannot be accepted").count >= 1 }
-                #expect(gateway.lines(containing: "connections cannot be accepted").allSatisfy { $0.contains("RLIMIT_NOFILE") })
+                try await eventually("the limit is named") {
+                    gateway.lines(containing: "connections cannot be accepted").count >= 1
+                }
+                #expect(
+                    gateway.lines(containing: "connections cannot be accepted")
+                        .allSatisfy { $0.contains("RLIMIT_NOFILE") })
                 try await crowd.expectDelivery(of: "out of descriptors")
                 try await crowd.leave(10)
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
-                try await eventually("and it says so") { !gateway.lines(containing: "connections are accepted again").isEmpty }
+                try await eventually("and it says so") {
+                    !gateway.lines(containing: "connections are accepted again").isEmpty
+                }
                 #expect(try await gateway.metric("strata_process_accept_failures_total", #"listener="clients""#) >= 1)
                 // One line at the beginning and one at the end, regardless of the number of attempts.
                 #expect(gateway.lines(containing: "connections cannot be accepted").count <= 3)
@@ -128,12 +142,16 @@ extension EndToEnd {
                 var strangers: [RawConnection] = []
                 // The service port has a connection limit below the number of descriptors.
                 for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.port)) }
-                try await eventually("strangers are refused") { try await service.metric("strata_rpc_server_refused_connections_total") >= 1 }
+                try await eventually("strangers are refused") {
+                    try await service.metric("strata_rpc_server_refused_connections_total") >= 1
+                }
                 try await users[0].send("beside strangers", to: conversation)
                 try await socket.message("beside strangers")
                 // The admin port has its own limit. Use it to exhaust the descriptors.
                 for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.adminPort)) }
-                try await eventually("the limit is named") { !service.lines(containing: "connections cannot be accepted").isEmpty }
+                try await eventually("the limit is named") {
+                    !service.lines(containing: "connections cannot be accepted").isEmpty
+                }
                 for number in 0..<5 { try await users[0].send("without descriptors \(number)", to: conversation) }
                 try await socket.message("without descriptors 4")
                 for stranger in strangers { await stranger.close() }

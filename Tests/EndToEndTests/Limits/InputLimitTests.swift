@@ -15,7 +15,9 @@ extension EndToEnd {
         /// Memory in bytes of threads and buffers that the budget does not count.
         private static let slack = 64 << 20
 
-        private static func resident(_ gateway: ServiceProcess) async throws -> Int { ProcessWatch.sample(try #require(await gateway.pid)).memory }
+        private static func resident(_ gateway: ServiceProcess) async throws -> Int {
+            ProcessWatch.sample(try #require(await gateway.pid)).memory
+        }
 
         private static func open(_ user: TestUser, port: Int) async throws -> RawConnection {
             let connection = try await RawConnection.open(port: port)
@@ -33,13 +35,17 @@ extension EndToEnd {
         private static func refusal(_ connection: RawConnection) async -> String? {
             while case .value(let frame) = await connection.frame(within: Waiting.limit) {
                 if frame.opcode == 8 { return "\(frame.payload.prefix(2).reduce(0) { $0 << 8 | Int($1) })" }
-                guard let packet = try? JSONValue(parsing: frame.payload), packet["type"].string == "response" else { continue }
+                guard let packet = try? JSONValue(parsing: frame.payload), packet["type"].string == "response" else {
+                    continue
+                }
                 if packet["body"]["success"].bool == false { return packet["body"]["data"]["id"].string }
             }
             return nil
         }
 
-        @Test("sixty sockets with partial fragments stay within the memory limit, excess sockets are closed, and another socket is served")
+        @Test(
+            "sixty sockets with partial fragments stay within the memory limit, excess sockets are closed, and another socket is served"
+        )
         func fragments() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "\(Self.bound)"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -55,18 +61,25 @@ extension EndToEnd {
                     sockets.append(socket)
                     if sockets.count % 10 == 0 {
                         #expect(try await gateway.metric("strata_gateway_input_bytes") <= Double(Self.bound))
-                        #expect(try await honest.ask("Message.create", conversation.id, TestUser.message("\(sockets.count)")).isSuccess)
+                        #expect(
+                            try await honest.ask(
+                                "Message.create", conversation.id, TestUser.message("\(sockets.count)")
+                            )
+                            .isSuccess)
                     }
                 }
                 // Each socket holds 1 MB. One address may use a quarter of the bound for large input.
                 let taken = (Self.bound / 4) >> 20
                 try await eventually("those beyond the bound are refused") {
-                    try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= Double(60 - taken)
+                    try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#)
+                        >= Double(60 - taken)
                 }
                 #expect(await Self.refusal(sockets[59]) == "1013")
                 #expect(try await Self.resident(gateway) < before + Self.bound + Self.slack)
                 for socket in sockets { await socket.close() }
-                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_input_bytes") == 0 }
+                try await eventually("nothing is held any more") {
+                    try await gateway.metric("strata_gateway_input_bytes") == 0
+                }
                 #expect(honest.faults == [])
             }
         }
@@ -95,7 +108,9 @@ extension EndToEnd {
                 for socket in sockets {
                     for _ in 0..<3 { await socket.send(crowded) }
                 }
-                let waiting = Task { try await honest.ask("Message.create", conversation.id, TestUser.message("short")) }
+                let waiting = Task {
+                    try await honest.ask("Message.create", conversation.id, TestUser.message("short"))
+                }
                 try await eventually("some are refused") {
                     try await gateway.metric("strata_gateway_refused_requests_total", #"by="input_bytes""#) >= 20
                 }
@@ -106,7 +121,9 @@ extension EndToEnd {
                 await cluster.postgres.resume()
                 #expect(try await waiting.value.isSuccess)
                 for socket in sockets { await socket.close() }
-                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_input_bytes") == 0 }
+                try await eventually("nothing is held any more") {
+                    try await gateway.metric("strata_gateway_input_bytes") == 0
+                }
                 let alone = try await Self.open(users[0], port: cluster.port)
                 await alone.send(frame(40_000))
                 #expect(await Self.refusal(alone) == "service_unavailable")

@@ -26,7 +26,8 @@ extension EndToEnd {
         static func conversations(_ count: Int, leaves: Int, in cluster: Cluster) async throws -> [TestUser] {
             let users = try await cluster.app().signIn(["ana", "ben"])
             for number in 0..<count {
-                _ = try await users[0].converse(with: [users[1]], metadata: ["number": .string("\(number)")], distinct: false)
+                _ = try await users[0]
+                    .converse(with: [users[1]], metadata: ["number": .string("\(number)")], distinct: false)
             }
             try await grow(cluster, leaves: leaves)
             return users
@@ -39,7 +40,8 @@ extension EndToEnd {
                 // The answers to single requests, by id. They are the same in every sort order.
                 var singles: [String: ByteBuffer] = [:]
                 for order in ["created_at", "last_message"] {
-                    let reader = try await LargeReader.get("/conversations?page_size=100&sort_by=\(order)", by: users[1], port: cluster.port)
+                    let reader = try await LargeReader.get(
+                        "/conversations?page_size=100&sort_by=\(order)", by: users[1], port: cluster.port)
                     let list = try await reader.answer()
                     #expect(list.status == "HTTP/1.1 200 OK")
                     #expect(list.isComplete)
@@ -56,7 +58,8 @@ extension EndToEnd {
                         #expect(ids.isEmpty || comma == UInt8(ascii: ","))
                         let id = String(try #require(rest.getString(at: rest.readerIndex, length: 66)?.suffix(59)))
                         if singles[id] == nil {
-                            singles[id] = try await LargeReader.get(layerPath(id), by: users[1], port: cluster.port).answer().body
+                            singles[id] = try await LargeReader.get(layerPath(id), by: users[1], port: cluster.port)
+                                .answer().body
                         }
                         let single = try #require(singles[id])
                         ids.insert(id)
@@ -77,9 +80,13 @@ extension EndToEnd {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let conversation = try await users[0].converse(with: [users[1]])
-                let filling: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
+                let filling: JSONValue = [
+                    "mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000)),
+                ]
                 for number in 0..<20 {
-                    let parts = [["mime_type": "text/plain", "body": .string("message \(number)")]] + Array(repeating: filling, count: 125)
+                    let parts =
+                        [["mime_type": "text/plain", "body": .string("message \(number)")]]
+                        + Array(repeating: filling, count: 125)
                     try await users[0].does("POST", conversation.path + "/messages", ["parts": .array(parts)])
                 }
                 let list = try await users[1].does("GET", conversation.path + "/messages?page_size=19")
@@ -90,8 +97,12 @@ extension EndToEnd {
                 // Only the first batch of the page was available when the header was sent.
                 let last = try #require(list.json.array?.last?["id"].string)
                 let escaped = last.replacingOccurrences(of: ":", with: "%3A").replacingOccurrences(of: "/", with: "%2F")
-                #expect(list.header("Link") == "<https://chat.test\(conversation.path)/messages?page_size=19&from_id=\(escaped)>; rel=\"next\"")
-                #expect(try await users[1].does("GET", conversation.path + "/messages?page_size=20").header("Link") == nil)
+                #expect(
+                    list.header("Link")
+                        == "<https://chat.test\(conversation.path)/messages?page_size=19&from_id=\(escaped)>; rel=\"next\""
+                )
+                #expect(
+                    try await users[1].does("GET", conversation.path + "/messages?page_size=20").header("Link") == nil)
             }
         }
 
@@ -99,13 +110,18 @@ extension EndToEnd {
         func firstLoad() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
-                let filling: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
+                let filling: JSONValue = [
+                    "mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000)),
+                ]
                 var conversations: [String] = []
                 for count in [6, 1, 1] {
                     let conversation = try await users[0].converse(with: [users[1]], distinct: false)
                     conversations.insert(conversation.id, at: 0)
                     for _ in 0..<count {
-                        try await users[0].does("POST", conversation.path + "/messages", ["parts": .array(Array(repeating: filling, count: 125))])
+                        try await users[0]
+                            .does(
+                                "POST", conversation.path + "/messages",
+                                ["parts": .array(Array(repeating: filling, count: 125))])
                     }
                 }
                 for messages in ["6", "unread"] {
@@ -124,7 +140,8 @@ extension EndToEnd {
                     // 1 MB has no room for six messages. The list of messages continues with the rest.
                     let first = try #require(loaded[2]["messages"].array)
                     #expect((1..<6).contains(first.count))
-                    let rest = try await users[1].does("GET", EndToEndTests.path(of: #require(loaded[2]["messages_next"].string)))
+                    let rest = try await users[1]
+                        .does("GET", EndToEndTests.path(of: #require(loaded[2]["messages_next"].string)))
                     let all = try await users[1].does("GET", layerPath(conversations[2]) + "/messages").json.array
                     #expect(first + (rest.json.array ?? []) == all)
                 }

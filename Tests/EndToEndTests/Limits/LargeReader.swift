@@ -55,7 +55,10 @@ final class LargeReader: Sendable {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: isReading)
             .channelOption(.socketOption(.so_rcvbuf), value: isReading ? 1 << 20 : 16_384)
-            .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 16_384, initial: 65_536, maximum: 1 << 20))
+            .channelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 16_384, initial: 65_536, maximum: 1 << 20)
+            )
             .channelInitializer { $0.pipeline.addHandler(Collector(inbox)) }
             .connect(host: "127.0.0.1", port: port).get()
         let head = """
@@ -73,13 +76,17 @@ final class LargeReader: Sendable {
     /// Waits for the end of the connection. A service built without optimization needs a while for 80 MB, and a busy
     /// machine several times as long.
     func answer() async throws -> Answer {
-        guard let bytes = await inbox.first(within: Waiting.limit * 5, { $0.isClosed ? $0.bytes : nil }) else { throw Problem("no end of an answer") }
+        guard let bytes = await inbox.first(within: Waiting.limit * 5, { $0.isClosed ? $0.bytes : nil }) else {
+            throw Problem("no end of an answer")
+        }
         return try Self.parse(bytes)
     }
 
     private static func parse(_ whole: ByteBuffer) throws -> Answer {
         var bytes = whole
-        guard let end = bytes.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) else { throw Problem("no head of an answer") }
+        guard let end = bytes.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) else {
+            throw Problem("no head of an answer")
+        }
         let head = bytes.readString(length: end.lowerBound - bytes.readerIndex) ?? ""
         bytes.moveReaderIndex(forwardBy: 4)
         guard head.lowercased().contains("transfer-encoding: chunked") else {
@@ -89,10 +96,13 @@ final class LargeReader: Sendable {
         }
         var body = ByteBuffer()
         while let line = bytes.readableBytesView.firstIndex(of: UInt8(ascii: "\r")) {
-            guard let text = bytes.readString(length: line - bytes.readerIndex), let length = Int(text, radix: 16) else { throw Problem("no chunk") }
+            guard let text = bytes.readString(length: line - bytes.readerIndex), let length = Int(text, radix: 16)
+            else { throw Problem("no chunk") }
             bytes.moveReaderIndex(forwardBy: min(2, bytes.readableBytes))
             if length == 0 { return Answer(head: head, body: body, isComplete: true) }
-            guard var chunk = bytes.readSlice(length: min(length, bytes.readableBytes)), bytes.readableBytes >= 2 else { break }
+            guard var chunk = bytes.readSlice(length: min(length, bytes.readableBytes)), bytes.readableBytes >= 2 else {
+                break
+            }
             body.writeBuffer(&chunk)
             bytes.moveReaderIndex(forwardBy: 2)
         }

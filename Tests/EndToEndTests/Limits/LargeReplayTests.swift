@@ -22,14 +22,17 @@ extension EndToEnd {
             return try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) }) / 1024
         }
 
-        @Test("a long replay returns 60 conversations of 0.8 MB each, while the gateway holds only a few in memory", .long)
+        @Test(
+            "a long replay returns 60 conversations of 0.8 MB each, while the gateway holds only a few in memory", .long
+        )
         func many() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await LargeAnswerTests.conversations(60, leaves: 400, in: cluster)
                 let gateway = cluster.instances(of: .gateway)[0]
                 let socket = try await users[1].openSilent()
                 let before = try await peak(of: gateway)
-                let answer = try await socket.request("Event.replay", data: Self.longAgo, deadline: .now + .seconds(300))
+                let answer = try await socket.request(
+                    "Event.replay", data: Self.longAgo, deadline: .now + .seconds(300))
                 #expect(answer.isSuccess)
                 let shown = socket.history.filter { $0.isChange("create", of: "Conversation") }
                 #expect(Set(shown.compactMap { $0.data["id"].string }).count == 60 && shown.count == 60)
@@ -49,7 +52,8 @@ extension EndToEnd {
                 SELECT c.id, 'key' || g, repeat('x', 2000), c.position FROM conversations.conversation c CROSS JOIN generate_series(1, 40000) g
                 WHERE c.id = '\(id)'
                 """)
-            let count = "(SELECT sum(octet_length(path) + octet_length(value)) FROM metadata.leaf WHERE conversation_id = '\(id)')"
+            let count =
+                "(SELECT sum(octet_length(path) + octet_length(value)) FROM metadata.leaf WHERE conversation_id = '\(id)')"
             try await cluster.sql(
                 """
                 INSERT INTO metadata.tree AS t (conversation_id, bytes) VALUES ('\(id)', \(isCounted ? count : "NULL"))
@@ -59,10 +63,14 @@ extension EndToEnd {
 
         private func deflate(_ conversation: Conversation, _ cluster: Cluster) async throws {
             let id = conversation.id.suffix(36)
-            for table in ["leaf", "tree"] { try await cluster.sql("DELETE FROM metadata.\(table) WHERE conversation_id = '\(id)'") }
+            for table in ["leaf", "tree"] {
+                try await cluster.sql("DELETE FROM metadata.\(table) WHERE conversation_id = '\(id)'")
+            }
         }
 
-        @Test("a conversation that is too large to show affects neither the list nor the replay nor live changes", arguments: [true, false])
+        @Test(
+            "a conversation that is too large to show affects neither the list nor the replay nor live changes",
+            arguments: [true, false])
         func tooLarge(isCounted: Bool) async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_METADATA_MAX_BYTES": "0"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
@@ -81,7 +89,8 @@ extension EndToEnd {
                 let socket = try await ben.openSilent()
                 let answer = try await socket.ask("Event.replay", nil, Self.longAgo)
                 #expect(answer.isSuccess)
-                let shown = socket.history.filter { $0.isChange("create", of: "Conversation") }.compactMap { $0.data["id"].string }
+                let shown = socket.history.filter { $0.isChange("create", of: "Conversation") }
+                    .compactMap { $0.data["id"].string }
                 #expect(Set(shown) == [small.id, other.id])
                 #expect(try await gateway.metric("strata_gateway_unshown_conversations_total") == 2)
                 try await ana.send("live", to: small)

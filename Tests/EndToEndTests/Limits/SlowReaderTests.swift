@@ -16,9 +16,13 @@ extension EndToEnd {
         private static let packets = 40_000
         private static let slow = 200
 
-        @Test("two hundred stalled readers are closed one by one; others receive everything, and the backlog stays within its limit")
+        @Test(
+            "two hundred stalled readers are closed one by one; others receive everything, and the backlog stays within its limit"
+        )
         func bounded() async throws {
-            try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_BACKLOG_BYTES": "\(Self.bound)"].merging(Cluster.patient) { $1 })) {
+            try await Cluster.with(
+                Cluster.Size(settings: ["STRATA_SOCKET_BACKLOG_BYTES": "\(Self.bound)"].merging(Cluster.patient) { $1 })
+            ) {
                 cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo", "slow"])
                 let conversation = try await users[0].converse(with: Array(users.dropFirst()))
@@ -31,7 +35,9 @@ extension EndToEnd {
                 while try await gateway.metric("strata_gateway_slow_sockets_closed_total") < Double(Self.slow) {
                     #expect(sent < 400)
                     guard sent < 400 else { break }
-                    #expect(try await fast[0].ask("Message.create", conversation.id, Self.message("message \(sent)")).isSuccess)
+                    #expect(
+                        try await fast[0].ask("Message.create", conversation.id, Self.message("message \(sent)"))
+                            .isSuccess)
                     for socket in fast { try await socket.message("message \(sent)") }
                     sent += 1
                     let backlog = try await gateway.metric("strata_gateway_socket_backlog_bytes")
@@ -48,15 +54,24 @@ extension EndToEnd {
                     #expect(socket.faults == [])
                 }
                 try await comesBack(slow, sent: sent, users[3])
-                try await eventually("nothing waits any more") { try await gateway.metric("strata_gateway_socket_backlog_bytes") == 0 }
+                try await eventually("nothing waits any more") {
+                    try await gateway.metric("strata_gateway_socket_backlog_bytes") == 0
+                }
             }
         }
 
         /// Sends a typing signal. Fast readers receive it; for slow readers it is dropped.
-        private static func type(_ fast: [ProtocolSocket], in conversation: Conversation, _ gateway: ServiceProcess) async throws {
+        private static func type(
+            _ fast: [ProtocolSocket], in conversation: Conversation, _ gateway: ServiceProcess
+        ) async throws {
             try await fast[0].typing("started", in: conversation.id)
-            _ = try await fast[1].nextPacket("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
-            try await eventually("it is dropped for slow ones") { try await gateway.metric("strata_gateway_ephemerals_dropped_total") > 0 }
+            _ = try await fast[1]
+                .nextPacket("typing", deadline: Waiting.deadline) {
+                    $0.isTyping("started", conversation: conversation.id)
+                }
+            try await eventually("it is dropped for slow ones") {
+                try await gateway.metric("strata_gateway_ephemerals_dropped_total") > 0
+            }
         }
 
         /// Opens sockets that receive the conversation and then stop reading.
@@ -65,7 +80,8 @@ extension EndToEnd {
             options.receiveBuffer = 16_384
             var sockets: [ProtocolSocket] = []
             for _ in 0..<Self.slow {
-                let socket = try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+                let socket = try await user.client.openSocket(
+                    sessionToken: user.token, options: options, deadline: Waiting.deadline)
                 _ = try await socket.request("Counter.read", deadline: Waiting.deadline)
                 sockets.append(socket)
             }
@@ -102,7 +118,10 @@ extension EndToEnd {
         /// Returns a message of about 16 KB.
         private static func message(_ text: String) -> JSONValue {
             let filling: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
-            return ["parts": .array([["mime_type": "text/plain", "body": .string(text)]] + Array(repeating: filling, count: 8))]
+            return [
+                "parts": .array(
+                    [["mime_type": "text/plain", "body": .string(text)]] + Array(repeating: filling, count: 8))
+            ]
         }
     }
 }

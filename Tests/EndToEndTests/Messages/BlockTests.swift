@@ -23,7 +23,9 @@ extension EndToEnd {
 
             init() async throws {
                 let app = try await Cluster.shared().app()
-                users = [try await app.signIn("ana"), try await app.signIn("ben", via: 1), try await app.signIn("cleo")]
+                users = [
+                    try await app.signIn("ana"), try await app.signIn("ben", via: 1), try await app.signIn("cleo"),
+                ]
                 var sockets: [ProtocolSocket] = []
                 for user in users { sockets.append(try await user.open()) }
                 conversation = try await users[0].converse(with: Array(users.dropFirst()))
@@ -58,7 +60,9 @@ extension EndToEnd {
             #expect(try await scene.ana.does("PUT", "/blocks/users/ben").header("Strata-User-Position") == nil)
             let all = try await scene.ana.does("GET", "/blocks")
             #expect(all.json.array?.compactMap { $0["user_id"].string } == ["ben", "cleo", "never/seen"])
-            #expect(all.json[0]["id"].string == scene.ben.identity && all.header("Layer-Count") == "3" && all.header("Link") == nil)
+            #expect(
+                all.json[0]["id"].string == scene.ben.identity && all.header("Layer-Count") == "3"
+                    && all.header("Link") == nil)
             let page = try await scene.ana.does("GET", "/blocks?page_size=1")
             #expect(page.json.array?.count == 1 && page.header("Link")?.contains("from_id=") == true)
             let rest = try await scene.ana.does("GET", "/blocks?from_id=\(scene.ben.identity)")
@@ -74,7 +78,9 @@ extension EndToEnd {
             for (user, isBlocked) in [(scene.ben, true), (scene.cleo, true), (scene.cleo, false)] {
                 try await back.change("update", "Identity", user.identity, where: self.isBlocked(isBlocked))
             }
-            for socket in scene.sockets.dropFirst() { #expect(!socket.history.contains { $0.description.contains("blocked") }) }
+            for socket in scene.sockets.dropFirst() {
+                #expect(!socket.history.contains { $0.description.contains("blocked") })
+            }
             for socket in scene.sockets { #expect(socket.faults == []) }
         }
 
@@ -87,8 +93,14 @@ extension EndToEnd {
             try await sockets[0].change("update", "Identity", "layer:///identities/cafe%CC%81", where: isBlocked(true))
             try await decomposed.does("PUT", "/blocks/users/ben")
             try await sockets[1].change("update", "Identity", "layer:///identities/ben", where: isBlocked(true))
-            #expect(try await composed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == ["layer:///identities/cafe%CC%81"])
-            #expect(try await decomposed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == ["layer:///identities/ben"])
+            #expect(
+                try await composed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == [
+                    "layer:///identities/cafe%CC%81"
+                ])
+            #expect(
+                try await decomposed.does("GET", "/blocks").json.array?.compactMap { $0["id"].string } == [
+                    "layer:///identities/ben"
+                ])
             for socket in sockets { #expect(socket.faults == []) }
         }
 
@@ -111,7 +123,9 @@ extension EndToEnd {
                 // The counts from packets must equal those of the view.
                 let view = try await user.view(of: conversation)
                 let replica = try #require(scene.sockets[index].replica(of: conversation))
-                #expect(replica.total == view["total_message_count"].int && replica.unread == view["unread_message_count"].int)
+                #expect(
+                    replica.total == view["total_message_count"].int
+                        && replica.unread == view["unread_message_count"].int)
                 #expect(view["last_message"]["parts"][0]["body"].string == "4")
             }
             #expect(try await ana.call("GET", layerPath(hidden)).status == 404)
@@ -122,7 +136,10 @@ extension EndToEnd {
             #expect(seen[ana.identity].string == "sent")
             // The sender is not told of the reading either, neither for the single message nor by "all read".
             let toBen = scene.sockets[1].history
-            #expect(!toBen.contains { $0.objectType == "Message" && $0.operation == "update" && $0.body["object"]["id"].string == hidden })
+            #expect(
+                !toBen.contains {
+                    $0.objectType == "Message" && $0.operation == "update" && $0.body["object"]["id"].string == hidden
+                })
             #expect(!toBen.contains { $0.body["method"].string == "Conversation.mark_all_read" })
 
             try await ana.does("DELETE", "/blocks/users/ben")
@@ -132,12 +149,15 @@ extension EndToEnd {
             let back = try await ana.openSilent()
             _ = try await back.ask("Event.replay", nil, ["from_timestamp": .string(before.formatted(.iso8601))])
             try await back.message("6")
-            let replayed = back.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let replayed = back.history.filter { $0.isChange("create", of: "Message") }
+                .compactMap { $0.data["parts"][0]["body"].string }
             #expect(replayed == ["1", "3", "4", "5", "6"])
             for socket in scene.sockets + [back] { #expect(socket.faults == []) }
         }
 
-        @Test("a blocked user's conversation appears when another user writes, and changes of hidden messages reach only others")
+        @Test(
+            "a blocked user's conversation appears when another user writes, and changes of hidden messages reach only others"
+        )
         func conversations() async throws {
             let scene = try await Scene()
             let (ana, ben, cleo) = (scene.ana, scene.ben, scene.cleo)
@@ -167,10 +187,14 @@ extension EndToEnd {
                 #expect(try await socket.ask("Presence.subscribe").isSuccess)
                 #expect(try await socket.ask("Presence.update", nil, [set("status", "available")]).isSuccess)
             }
-            try await anas.change("update", "Identity", scene.ben.identity) { $0.has("set", property: "presence.status", value: "available") }
+            try await anas.change("update", "Identity", scene.ben.identity) {
+                $0.has("set", property: "presence.status", value: "available")
+            }
             try await scene.ana.does("PUT", "/blocks/users/ben")
             for (socket, other) in [(anas, scene.ben), (bens, scene.ana)] {
-                try await socket.change("update", "Identity", other.identity) { $0.has("set", property: "presence.status", value: "offline") }
+                try await socket.change("update", "Identity", other.identity) {
+                    $0.has("set", property: "presence.status", value: "offline")
+                }
             }
             #expect(try await bens.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
             let sync = try await anas.ask("Presence.sync", nil, ["ids": [.string(scene.ben.identity)]])
@@ -178,17 +202,22 @@ extension EndToEnd {
             // Only Cleo receives both typing signals.
             try await eventually("cleo sees ana and ben type") {
                 for socket in [anas, bens] { try await socket.typing("started", in: scene.conversation.id) }
-                let typists = scene.sockets[2].history.filter { $0.isTyping() }.compactMap { $0.data["sender"]["user_id"].string }
+                let typists = scene.sockets[2].history.filter { $0.isTyping() }
+                    .compactMap { $0.data["sender"]["user_id"].string }
                 return Set(typists) == ["ana", "ben"]
             }
-            for (index, user) in scene.users.enumerated() { try await user.send("after \(index)", to: scene.conversation) }
+            for (index, user) in scene.users.enumerated() {
+                try await user.send("after \(index)", to: scene.conversation)
+            }
             for socket in [anas, bens] {
                 try await socket.message("after 2")
                 #expect(!socket.history.contains { $0.isTyping() })
                 #expect(!socket.history.contains { $0.description.contains("\"busy\"") && socket === anas })
             }
             try await scene.ana.does("DELETE", "/blocks/users/ben")
-            try await anas.change("update", "Identity", scene.ben.identity) { $0.has("set", property: "presence.status", value: "busy") }
+            try await anas.change("update", "Identity", scene.ben.identity) {
+                $0.has("set", property: "presence.status", value: "busy")
+            }
             try await eventually("ana sees ben type") {
                 try await bens.typing("started", in: scene.conversation.id)
                 return anas.history.contains { $0.isTyping() }

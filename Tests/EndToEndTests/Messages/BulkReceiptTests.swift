@@ -24,12 +24,14 @@ extension EndToEnd {
             let started = ContinuousClock.now
             for request in 0..<Self.requests {
                 let ids = messages[(1000 * request)..<(1000 * request + 1000)].map { JSONValue.string($0) }
-                let answer = try await ben.does("POST", conversation.path + "/receipts", ["type": "delivery", "ids": .array(ids)])
+                let answer = try await ben.does(
+                    "POST", conversation.path + "/receipts", ["type": "delivery", "ids": .array(ids)])
                 #expect(answer.json == ["ignored": []])
             }
             let answered = ContinuousClock.now - started
             let isTold: @Sendable ([ReceivedPacket]) -> Bool = { packets in
-                Set(packets.filter { $0.isChange("update", of: "Message") }.compactMap(\.objectID)).isSuperset(of: messages)
+                Set(packets.filter { $0.isChange("update", of: "Message") }.compactMap(\.objectID))
+                    .isSuperset(of: messages)
             }
             try await eventually("the sender is told of each") { isTold(anas.history) }
             print("\(messages.count) receipts: answered in \(answered), told in \(ContinuousClock.now - started)")

@@ -23,7 +23,9 @@ extension EndToEnd {
                 (ana, ben) = (users[0], users[1])
                 (anas, bens) = (try await ana.open(), try await ben.open())
                 conversation = try await ana.converse(with: [ben], distinct: false)
-                messages = [try await ana.send("first", to: conversation), try await ana.send("second", to: conversation)]
+                messages = [
+                    try await ana.send("first", to: conversation), try await ana.send("second", to: conversation),
+                ]
                 for socket in [anas, bens] { try await socket.message("second") }
             }
 
@@ -43,10 +45,16 @@ extension EndToEnd {
             for socket in [scene.anas, scene.bens] {
                 let deletion = try await socket.change("delete", "Message", scene.messages[1])
                 #expect(deletion.data["mode"].string == "all_participants")
-                let update = try await socket.nextPacket("the update", deadline: Waiting.deadline) { $0.index > deletion.index }
+                let update = try await socket.nextPacket("the update", deadline: Waiting.deadline) {
+                    $0.index > deletion.index
+                }
                 #expect(update.isChange("update", of: "Conversation", id: scene.conversation.id))
-                #expect(update.data.array?.first { $0["property"].string == "last_message" }?["id"].string == scene.messages[0])
-                #expect(update.data.array?.first { $0["property"].string == "last_message" }?["value"]["id"].string == scene.messages[0])
+                #expect(
+                    update.data.array?.first { $0["property"].string == "last_message" }?["id"].string
+                        == scene.messages[0])
+                #expect(
+                    update.data.array?.first { $0["property"].string == "last_message" }?["value"]["id"].string
+                        == scene.messages[0])
                 #expect(socket.faults == [])
             }
             for user in [scene.ana, scene.ben] {
@@ -81,7 +89,9 @@ extension EndToEnd {
             }
             for user in [scene.ana, scene.ben] {
                 #expect(try await user.call("GET", scene.conversation.path).errorID == "not_found")
-                #expect(try await user.call("PATCH", scene.conversation.path, [set("metadata.a", "1")]).errorID == "not_found")
+                #expect(
+                    try await user.call("PATCH", scene.conversation.path, [set("metadata.a", "1")]).errorID
+                        == "not_found")
             }
         }
 
@@ -116,11 +126,15 @@ extension EndToEnd {
             try await scene.ben.does("DELETE", scene.conversation.path + "?mode=my_devices&leave=true")
             try await scene.bens.change("delete", "Conversation", scene.conversation.id)
             try await scene.anas.change("update", "Conversation", scene.conversation.id) { data in
-                (data.array ?? []).contains { $0["operation"].string == "remove" && $0["id"].string == scene.ben.identity }
+                (data.array ?? [])
+                    .contains { $0["operation"].string == "remove" && $0["id"].string == scene.ben.identity }
             }
             try await scene.ana.send("third", to: scene.conversation)
             try await scene.witness()
-            #expect(!scene.bens.history.contains { $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"].string == "third" })
+            #expect(
+                !scene.bens.history.contains {
+                    $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"].string == "third"
+                })
         }
 
         @Test("a deletion without a mode is refused")

@@ -9,7 +9,9 @@ import Testing
 extension EndToEnd {
     @Suite("typing and presence")
     struct EphemeralTests {
-        private func scene() async throws -> (ana: TestUser, ben: TestUser, anas: ProtocolSocket, bens: ProtocolSocket, conversation: Conversation) {
+        private func scene() async throws -> (
+            ana: TestUser, ben: TestUser, anas: ProtocolSocket, bens: ProtocolSocket, conversation: Conversation
+        ) {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let sockets = (try await users[0].open(), try await users[1].open())
             let conversation = try await users[0].converse(with: [users[1]])
@@ -18,8 +20,12 @@ extension EndToEnd {
             return (users[0], users[1], sockets.0, sockets.1, conversation)
         }
 
-        private func typing(_ action: String, _ conversation: Conversation, on socket: ProtocolSocket) async throws -> ReceivedPacket {
-            try await socket.nextPacket("typing \(action)", deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
+        private func typing(
+            _ action: String, _ conversation: Conversation, on socket: ProtocolSocket
+        ) async throws -> ReceivedPacket {
+            try await socket.nextPacket("typing \(action)", deadline: Waiting.deadline) {
+                $0.isTyping(action, conversation: conversation.id)
+            }
         }
 
         /// Starts typing and waits until the other socket sees it. A signal is dropped while its socket is still
@@ -51,7 +57,9 @@ extension EndToEnd {
             let actions = scene.bens.history.filter { $0.isTyping() }.compactMap { $0.data["action"].string }
             let next = ["started": ["paused"], "paused": ["started", "finished"], "finished": ["started"]]
             #expect(actions.first == "started" && actions.filter { $0 == "finished" }.count == 1)
-            for (action, following) in zip(actions, actions.dropFirst()) { #expect(next[action]?.contains(following) == true, "\(actions)") }
+            for (action, following) in zip(actions, actions.dropFirst()) {
+                #expect(next[action]?.contains(following) == true, "\(actions)")
+            }
             #expect(!scene.anas.history.contains { $0.isTyping() })
             #expect(scene.bens.faults == [])
         }
@@ -108,11 +116,14 @@ extension EndToEnd {
             let signal: JSONValue = [
                 "type": "signal",
                 "body": [
-                    "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(Conversation.newID())], "data": ["action": "started"],
+                    "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(Conversation.newID())],
+                    "data": ["action": "started"],
                 ],
             ]
             try await scene.anas.sendPacket(signal)
-            let answer = try await scene.anas.nextPacket("the confirmation", deadline: Waiting.deadline) { $0.requestID == "t1" }
+            let answer = try await scene.anas.nextPacket("the confirmation", deadline: Waiting.deadline) {
+                $0.requestID == "t1"
+            }
             #expect(answer.body["success"].bool == true)
         }
 
@@ -122,8 +133,11 @@ extension EndToEnd {
             #expect(try await scene.bens.ask("Presence.subscribe").isSuccess)
             let busy: JSONValue = [set("status", "busy")]
             #expect(try await scene.anas.ask("Presence.update", nil, busy).isSuccess)
-            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", property: "presence.status", value: "busy") }
-            let sync = try await scene.bens.ask("Presence.sync", nil, ["ids": ["layer:///identities/ana", "layer:///identities/nobody"]])
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") {
+                $0.has("set", property: "presence.status", value: "busy")
+            }
+            let sync = try await scene.bens.ask(
+                "Presence.sync", nil, ["ids": ["layer:///identities/ana", "layer:///identities/nobody"]])
             let changes = try #require(sync.data["changes"].array)
             let own = try #require(changes.first { $0["object"]["id"].string == "layer:///identities/ana" })
             #expect(own["data"].has("set", property: "presence.status", value: "busy"))
@@ -152,7 +166,9 @@ extension EndToEnd {
             // 21 conversations of 250 users exceed what the presence service accepts at once.
             for room in 0..<21 {
                 let others = (0..<248).map { JSONValue.string("layer:///identities/\(room).\($0)") }
-                try await ana.does("POST", "/conversations", ["participants": .array(others + [.string(ben.identity)]), "distinct": false])
+                try await ana.does(
+                    "POST", "/conversations",
+                    ["participants": .array(others + [.string(ben.identity)]), "distinct": false])
             }
             let anas = try await ana.open()
             let sync = try await anas.ask("Presence.sync", nil, ["since": "2020-01-01T00:00:00.000Z"])

@@ -15,7 +15,8 @@ extension EndToEnd {
             let (ana, ben) = (users[0], users[1])
             let (anas, bens) = (try await ana.open(), try await ben.open())
             let conversation = try await ana.converse(with: [ben])
-            let id = "layer:///messages/8a1c2d00-0000-4000-8000-\(String(UInt64.random(in: 0..<1 << 44) | 1 << 47, radix: 16))"
+            let id =
+                "layer:///messages/8a1c2d00-0000-4000-8000-\(String(UInt64.random(in: 0..<1 << 44) | 1 << 47, radix: 16))"
             let sent = try await anas.ask("Message.create", conversation.id, TestUser.message("hello", id: id))
             #expect(sent.data["id"].string == id)
             #expect(sent.data["recipient_status"] == .object([ana.identity: "read", ben.identity: "sent"]))
@@ -27,7 +28,8 @@ extension EndToEnd {
             try await eventually("Ben is told of the last message, and of one unread of one") {
                 let updates = bens.packets(of: conversation).filter { $0.isChange("update", of: "Conversation") }
                 let replica = bens.replica(of: conversation)
-                return updates.contains { $0.data.has("set", property: "last_message") } && replica?.unread == 1 && replica?.total == 1
+                return updates.contains { $0.data.has("set", property: "last_message") } && replica?.unread == 1
+                    && replica?.total == 1
             }
             let own = try await anas.message("hello")
             #expect(own.data["is_unread"].bool == false)
@@ -36,15 +38,21 @@ extension EndToEnd {
             for (type, word) in [("delivery", "delivered"), ("read", "read")] {
                 try await ben.does("POST", layerPath(id) + "/receipts", ["type": .string(type)])
                 for socket in [anas, bens] {
-                    try await socket.change("update", "Message", id) { $0.has("set", property: status, value: .string(word)) }
+                    try await socket.change("update", "Message", id) {
+                        $0.has("set", property: status, value: .string(word))
+                    }
                 }
             }
-            try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 0) }
+            try await bens.change("update", "Conversation", conversation.id) {
+                $0.has("set", property: "unread_message_count", value: 0)
+            }
             // A repeated receipt has no effect and is not announced.
             try await ben.does("POST", layerPath(id) + "/receipts", ["type": "read"])
             try await ben.send("and back", to: conversation)
             try await anas.message("and back")
-            try await anas.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 1) }
+            try await anas.change("update", "Conversation", conversation.id) {
+                $0.has("set", property: "unread_message_count", value: 1)
+            }
             let head = try #require(try await ana.view(of: conversation)["position"].int)
             #expect(head == 5)
             for socket in [anas, bens] {
@@ -70,7 +78,9 @@ extension EndToEnd {
                 #expect(packet.data["identity"]["id"].string == ben.identity)
                 #expect((packet.data["position"].int ?? 0) >= (last.data["position"].int ?? .max))
             }
-            try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 0) }
+            try await bens.change("update", "Conversation", conversation.id) {
+                $0.has("set", property: "unread_message_count", value: 0)
+            }
             let messages = try await ana.does("GET", conversation.path + "/messages").json.array ?? []
             #expect(messages.count == 3)
             #expect(messages.allSatisfy { $0["recipient_status"][ben.identity] == "read" })

@@ -28,23 +28,30 @@ extension EndToEnd {
                 let (ben, cleo) = (users[1], users[2])
                 ana = users[0]
                 try await IndexCommands(app, cluster).run("add", "metadata.a.b")
-                let conversation = try await ana.converse(with: [ben, cleo], metadata: ["a": ["b": "c"]], distinct: false)
+                let conversation = try await ana.converse(
+                    with: [ben, cleo], metadata: ["a": ["b": "c"]], distinct: false)
                 let message = try await ana.send("hello", to: conversation)
                 try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
                 try await ana.patch(conversation, remove(cleo))
                 // Cleo still sees the message's state at the time of leaving.
                 let part = try await Self.part(of: message, ana)
-                try await ana.does("PUT", layerPath(message) + "/parts/\(part)", ["mime_type": "text/plain", "body": "better"])
-                try await ana.does("DELETE", layerPath(try await ana.send("oops", to: conversation)) + "?mode=my_devices")
+                try await ana.does(
+                    "PUT", layerPath(message) + "/parts/\(part)", ["mime_type": "text/plain", "body": "better"])
+                try await ana.does(
+                    "DELETE", layerPath(try await ana.send("oops", to: conversation)) + "?mode=my_devices")
                 conversations = [conversation, try await ana.converse(with: [ben])]
                 // Ana has not met this user. For others no row is kept.
                 try await ana.does("POST", "/following/users", [.string("layer:///identities/dora")])
-                let device: JSONValue = ["device_id": .string(UUID().uuidString), "type": "gcm", "token": "t", "gcm_sender_id": "1"]
+                let device: JSONValue = [
+                    "device_id": .string(UUID().uuidString), "type": "gcm", "token": "t", "gcm_sender_id": "1",
+                ]
                 try await ana.does("POST", "/push_tokens", device)
                 content = try await ana.upload(Data("x".utf8))
                 try await ana.does("POST", conversation.path + "/messages", content.message)
                 _ = try await cluster.announce("News", in: app, to: ["ana"])
-                #expect(try await AppServer(app).call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 204)
+                #expect(
+                    try await AppServer(app).call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 204
+                )
                 try await cluster.sql(
                     """
                     INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
@@ -89,13 +96,19 @@ extension EndToEnd {
         /// The tables that the scene must fill, so that the test is meaningful.
         private static let tables: Set = Set(
             [
-                "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
-                "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
-                "push_token", "content", "content_reference", "badge", "erasure", "outside_sending", "addition", "later",
+                "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts",
+                "message_place", "distinct_set", "change",
+                "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement",
+                "announcement_recipient",
+                "push_token", "content", "content_reference", "badge", "erasure", "outside_sending", "addition",
+                "later",
             ]
-            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later"])
+            .map { "conversations.\($0)" } + [
+                "metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later",
+            ])
 
-        @Test("an interrupted and repeated app deletion deletes all rows of one app, in every table, and none of another")
+        @Test(
+            "an interrupted and repeated app deletion deletes all rows of one app, in every table, and none of another")
         func everything() async throws {
             let cluster = try await Cluster.shared()
             let (gone, stays) = (try await Scene(cluster), try await Scene(cluster))
@@ -115,11 +128,14 @@ extension EndToEnd {
             let id = gone.app.app.id
             let subject = try #require(try await AppDeletion(store: store, app: id).subject())
             #expect(subject.name == "Test")
-            #expect(subject.extent == AppDeletion.Extent(conversations: 2, messages: 3, users: 4, sessions: 3, files: 1, fileBytes: 1))
+            #expect(
+                subject.extent
+                    == AppDeletion.Extent(conversations: 2, messages: 3, users: 4, sessions: 3, files: 1, fileBytes: 1))
             #expect(subject.extent.description == "2 conversations, 3 messages, 4 users, 3 sessions, 1 file (1 bytes)")
 
             let interrupted = Task {
-                try await AppDeletion(store: store, app: id, grace: .zero).run { _ in _ = withUnsafeCurrentTask { $0?.cancel() } }
+                try await AppDeletion(store: store, app: id, grace: .zero)
+                    .run { _ in _ = withUnsafeCurrentTask { $0?.cancel() } }
             }
             await #expect(throws: (any Error).self) { try await interrupted.value }
             let listed = try #require(try await store.list().first { $0.id == id })
@@ -149,11 +165,15 @@ extension EndToEnd {
             let gone = try await Scene(cluster)
             let (store, id) = (AppStore(url: cluster.databaseURL), gone.app.app.id)
             let begun = try await gone.sql(
-                "UPDATE conversations.app SET deleting_since = clock_timestamp() - interval '44 seconds' WHERE id = '\(id)' RETURNING deleting_since")
+                "UPDATE conversations.app SET deleting_since = clock_timestamp() - interval '44 seconds' WHERE id = '\(id)' RETURNING deleting_since"
+            )
             #expect(try await AppDeletion(store: store, app: id).run() > 0)
             // The database's clock decides.
             let since = try #require(begun.first?.first)
-            #expect(try await gone.sql("SELECT clock_timestamp() - '\(since)'::timestamptz >= interval '45 seconds'") == [["t"]])
+            #expect(
+                try await gone.sql("SELECT clock_timestamp() - '\(since)'::timestamptz >= interval '45 seconds'") == [
+                    ["t"]
+                ])
             #expect(try await AppDeletion(store: store, app: id).subject() == nil)
         }
 
@@ -178,7 +198,10 @@ extension EndToEnd {
                     """)
             }()
             try await eventually("the conversation is locked") {
-                try await gone.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = \(gate) AND granted") == [["1"]]
+                try await gone.sql(
+                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = \(gate) AND granted") == [
+                        ["1"]
+                    ]
             }
             let store = AppStore(url: cluster.databaseURL)
             #expect(try await AppDeletion(store: store, app: app, grace: .zero).run() > 0)
@@ -191,7 +214,9 @@ extension EndToEnd {
         func wholeTables() async throws {
             let store = AppStore(url: try await Cluster.shared().databaseURL)
             let setting = try await store.withConnection { connection in
-                try await connection.query(Statement("test.setting", sql: "SELECT current_setting('enable_seqscan')"), deadline: Waiting.deadline)
+                try await connection.query(
+                    Statement("test.setting", sql: "SELECT current_setting('enable_seqscan')"),
+                    deadline: Waiting.deadline)
             }
             #expect(try setting.first?.get(0, as: String.self) == "on")
         }
@@ -201,7 +226,9 @@ extension EndToEnd {
             let store = AppStore(url: try await Cluster.shared().databaseURL)
             let settings = try await store.withConnection(patience: .seconds(600)) { connection in
                 try await connection.query(
-                    Statement("test.patience", sql: "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"),
+                    Statement(
+                        "test.patience",
+                        sql: "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"),
                     deadline: Waiting.deadline)
             }
             let row = try #require(settings.first)
@@ -220,12 +247,16 @@ extension EndToEnd {
             let refused = try await strata.run(words)
             #expect(refused.status == CommandFailure.Status.usage.rawValue)
             #expect(refused.output.contains("2 conversations, 3 messages, 4 users"))
-            #expect(refused.errorOutput == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
+            #expect(
+                refused.errorOutput
+                    == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
             #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
 
             // Simulate an interrupted earlier call. The delay in which gateways notice is over; another test waits for
             // it.
-            try await gone.sql("UPDATE conversations.app SET deleting_since = now() - interval '1 minute' WHERE id = '\(gone.app.app.id)'")
+            try await gone.sql(
+                "UPDATE conversations.app SET deleting_since = now() - interval '1 minute' WHERE id = '\(gone.app.app.id)'"
+            )
             let exit = try await strata.run(words + ["--yes", "--json"], timeout: .seconds(240))
             #expect(exit.status == 0, "\(exit.errorOutput)")
             let answer = try JSONDecoder().decode(AppDeleteCommand.Answer.self, from: Data(exit.output.utf8))

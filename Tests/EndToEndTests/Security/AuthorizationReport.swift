@@ -59,7 +59,9 @@ struct AuthorizationReport: Sendable {
             lines += ["## \(section.title)", ""]
             lines.append("| | " + Who.allCases.map(\.rawValue).joined(separator: " | ") + " |")
             lines.append("|---|" + Who.allCases.map { _ in "---|" }.joined())
-            lines += section.rows.map { row in "| \(row.name) | " + Who.allCases.map { row.cells[$0] ?? "" }.joined(separator: " | ") + " |" }
+            lines += section.rows.map { row in
+                "| \(row.name) | " + Who.allCases.map { row.cells[$0] ?? "" }.joined(separator: " | ") + " |"
+            }
             lines.append("")
         }
         return lines.joined(separator: "\n")

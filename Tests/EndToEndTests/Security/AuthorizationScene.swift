@@ -41,7 +41,9 @@ struct AuthorizationScene: Sendable {
         try await ana.patch(conversation, add(late), set("metadata.later", .string("meta-after-\(mark)")))
         let laterContent = try await ana.upload(Data("content-after-\(mark)".utf8))
         let laterMessage = try await scene.send("text-after-\(mark)", laterContent, by: ana)
-        if let ben = participants.first { try await ben.does("POST", layerPath(message.id) + "/receipts", ["type": "read"]) }
+        if let ben = participants.first {
+            try await ben.does("POST", layerPath(message.id) + "/receipts", ["type": "read"])
+        }
         let own = try await ana.announce(4)
         scene.names["conversation"] = Self.bare(conversation.id)
         scene.names["message"] = Self.bare(message.id)
@@ -52,12 +54,18 @@ struct AuthorizationScene: Sendable {
         scene.names["upload"] = Self.bare(own.uploadURL)
         scene.names["download"] = Self.bare(try await ana.downloadURL(of: content))
         scene.names["user"] = participants.first?.user ?? ana.user
-        scene.earlier = [Self.bare(conversation.id), Self.bare(message.id), message.part, Self.bare(content.id), "-before-\(mark)"]
-        scene.later = [Self.bare(laterMessage.id), laterMessage.part, Self.bare(laterContent.id), "-after-\(mark)", late.user]
+        scene.earlier = [
+            Self.bare(conversation.id), Self.bare(message.id), message.part, Self.bare(content.id), "-before-\(mark)",
+        ]
+        scene.later = [
+            Self.bare(laterMessage.id), laterMessage.part, Self.bare(laterContent.id), "-after-\(mark)", late.user,
+        ]
         return scene
     }
 
-    private func send(_ text: String, _ content: AnnouncedContent, by user: TestUser) async throws -> (id: String, part: String) {
+    private func send(
+        _ text: String, _ content: AnnouncedContent, by user: TestUser
+    ) async throws -> (id: String, part: String) {
         let body: JSONValue = ["parts": [["mime_type": "text/plain", "body": .string(text)], content.part]]
         let answer = try await user.does("POST", conversation.path + "/messages", body)
         return (try #require(answer.json["id"].string), Self.bare(try #require(answer.json["parts"][0]["id"].string)))

@@ -26,7 +26,8 @@ extension EndToEnd {
                 backends: GatewaySettings.Backends(conversations: nowhere, metadata: nowhere, presence: nowhere))
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             return try GatewayService(
-                settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger))
+                settings: settings,
+                environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger))
         }
 
         @Test("every route has a row, and every row has a route")
@@ -40,23 +41,31 @@ extension EndToEnd {
 
         @Test("every socket method and signal has a row, and every row has a method or signal")
         func methods() {
-            let known = Set(SocketMethod.allCases.map(\.rawValue) + TypingAction.allCases.map { "typing_indicator \($0.rawValue)" })
+            let known = Set(
+                SocketMethod.allCases.map(\.rawValue) + TypingAction.allCases.map { "typing_indicator \($0.rawValue)" })
             let rows = Set(SocketRows.all.map(\.method)).subtracting([SocketRows.unknownMethod])
             #expect(known.subtracting(rows).sorted() == [], "methods without a row")
             #expect(rows.subtracting(known).sorted() == [], "rows without a method")
         }
 
-        @Test("each cell has a value that follows the rules, and strangers cannot distinguish existing objects from missing ones", .long)
+        @Test(
+            "each cell has a value that follows the rules, and strangers cannot distinguish existing objects from missing ones",
+            .long)
         func matrix() async throws {
             let cast = try await Cast.make(on: try await Cluster.shared())
-            let access = Dictionary(try Self.servedRoutes().map { ("\($0.method) \($0.path)", $0.access) }) { first, _ in first }
+            let access = Dictionary(try Self.servedRoutes().map { ("\($0.method) \($0.path)", $0.access) }) {
+                first, _ in first
+            }
             var report = AuthorizationReport()
             report.add("Sockets", try await sockets(cast))
             report.add(
                 "Packets from the server",
-                try await rows(PacketKind.allCases, name: \.rawValue, expected: { $0.expected($1) }) { try await PacketRow($0, cast).run() })
+                try await rows(PacketKind.allCases, name: \.rawValue, expected: { $0.expected($1) }) {
+                    try await PacketRow($0, cast).run()
+                })
             let rest = try await rows(
-                RESTRows.all, name: \.name, expected: { $0.expected($1, access["\($0.method) \($0.route)"] ?? .signedIn) },
+                RESTRows.all, name: \.name,
+                expected: { $0.expected($1, access["\($0.method) \($0.route)"] ?? .signedIn) },
                 observe: { try await $0.run(cast) })
             report.add("REST", rest)
             for socket in cast.earlySockets.values { await socket.close() }
@@ -97,11 +106,14 @@ extension EndToEnd {
                 return cells
             }
             return handshake + open
-                + (try await rows(SocketRows.all, name: \.name, expected: { $0.expected($1) }) { try await $0.run(cast) })
+                + (try await rows(SocketRows.all, name: \.name, expected: { $0.expected($1) }) {
+                    try await $0.run(cast)
+                })
         }
 
         private func rows<Row>(
-            _ all: [Row], name: (Row) -> String, expected: (Row, Who) -> String?, observe: (Row) async throws -> [Who: String]
+            _ all: [Row], name: (Row) -> String, expected: (Row, Who) -> String?,
+            observe: (Row) async throws -> [Who: String]
         ) async throws -> [AuthorizationReport.Row] {
             var rows: [AuthorizationReport.Row] = []
             for row in all {

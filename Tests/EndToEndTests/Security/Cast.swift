@@ -40,20 +40,25 @@ struct Cast: Sendable {
             own[who] = try await user.converse(with: [], distinct: false)
         }
         for who in Who.named {
-            let user = try await (who == .otherApp ? other : who == .suspendedApp ? suspended : app).signIn(who.user, via: 1)
+            let user = try await (who == .otherApp ? other : who == .suspendedApp ? suspended : app)
+                .signIn(who.user, via: 1)
             earlySockets[who] = try await user.open(via: 1)
             if who == .ended { _ = try await user.client.signOut(token: user.token, deadline: Waiting.deadline) }
         }
         let announced = "announced-\(UUID().uuidString.lowercased())"
         var announcements: [String] = []
-        for _ in 0..<2 { announcements.append(try await announce(announced, in: app, on: cluster, to: [.sender, .participant])) }
+        for _ in 0..<2 {
+            announcements.append(try await announce(announced, in: app, on: cluster, to: [.sender, .participant]))
+        }
         let zed = people[.suspendedApp]
         let abroad = try await AuthorizationScene.make(in: suspended, sender: zed, participants: [])
         let cast = Cast(
-            cluster: cluster, app: app, people: people, spares: spares, own: own, abroad: abroad, announcements: announcements, announced: announced,
+            cluster: cluster, app: app, people: people, spares: spares, own: own, abroad: abroad,
+            announcements: announcements, announced: announced,
             earlySockets: earlySockets)
         for who in [Who.sender, .participant] {
-            _ = try await earlySockets[who]?.ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
+            _ = try await earlySockets[who]?
+                .ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
         }
         try await cast.spoilSessions(suspended)
         return cast
@@ -64,7 +69,8 @@ struct Cast: Sendable {
             "UPDATE conversations.session SET expires_at = now() - interval '1 second' WHERE app_id = '\(app.app.id)' AND user_id = '\(Who.expired.user)'"
         )
         try await cluster.sql(
-            "UPDATE conversations.identity SET suspended = true WHERE app_id = '\(app.app.id)' AND user_id = '\(Who.suspendedUser.user)'")
+            "UPDATE conversations.identity SET suspended = true WHERE app_id = '\(app.app.id)' AND user_id = '\(Who.suspendedUser.user)'"
+        )
         for token in [people[.ended]?.token, spares[.ended]].compactMap({ $0 }) {
             _ = try await cluster.client().signOut(token: token, deadline: Waiting.deadline)
         }
@@ -73,7 +79,8 @@ struct Cast: Sendable {
         for gateway in cluster.urls.indices {
             for who in [Who.expired, .ended, .suspendedUser, .suspendedApp] {
                 try await eventually("\(who.rawValue): the session is good for ever") {
-                    try await cluster.client(gateway).call("GET", "/channels", token: token(of: who), deadline: Waiting.deadline).status
+                    try await cluster.client(gateway)
+                        .call("GET", "/channels", token: token(of: who), deadline: Waiting.deadline).status
                         == (who == .suspendedUser ? 403 : 401)
                 }
             }
@@ -102,7 +109,9 @@ struct Cast: Sendable {
     }
 
     /// Returns the scene whose objects a caller's cell uses.
-    func scene(_ scene: AuthorizationScene, for who: Who) -> AuthorizationScene { who == .suspendedApp ? abroad : scene }
+    func scene(_ scene: AuthorizationScene, for who: Who) -> AuthorizationScene {
+        who == .suspendedApp ? abroad : scene
+    }
 
     /// Returns the values of a row's placeholders in a caller's cell.
     func names(_ scene: AuthorizationScene, for who: Who) -> Names {
@@ -123,7 +132,9 @@ extension Cluster {
     @discardableResult
     func sql(_ text: String) async throws -> String {
         let exit = try await ChildProcess.run(
-            Launch(try Programs.findPostgres("psql"), arguments: ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, databaseURL]))
+            Launch(
+                try Programs.findPostgres("psql"),
+                arguments: ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, databaseURL]))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }
@@ -133,13 +144,15 @@ extension Cluster {
 
     func announce(_ text: String, in app: TestApp, to users: [String]) async throws -> String {
         try await strata(
-            ["announce", "--app", app.id, "--url", urls[0], "--database", databaseURL, "--json"] + users.flatMap { ["--to", $0] } + [text])
+            ["announce", "--app", app.id, "--url", urls[0], "--database", databaseURL, "--json"]
+                + users.flatMap { ["--to", $0] } + [text])
     }
 
     @discardableResult
     func strata(_ words: [String]) async throws -> String {
         let environment = ["PATH": "/usr/bin:/bin", "HOME": contentDirectory, "STRATA_CLUSTER_SECRET": Cluster.secret]
-        let exit = try await ChildProcess.run(Launch(try Executables.find("strata"), arguments: words, environment: environment))
+        let exit = try await ChildProcess.run(
+            Launch(try Executables.find("strata"), arguments: words, environment: environment))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }

@@ -22,7 +22,9 @@ extension EndToEnd {
                 group.addTask { try await client.run() }
                 defer { group.cancelAll() }
                 do {
-                    _ = try await client.call(RPCMethod(rawValue: 65_535), with: ByteBuffer(), deadline: .now + Waiting.limit, trace: .random())
+                    _ = try await client.call(
+                        RPCMethod(rawValue: 65_535), with: ByteBuffer(), deadline: .now + Waiting.limit,
+                        trace: .random())
                     return nil
                 } catch let error as RPCError {
                     return error
@@ -30,16 +32,21 @@ extension EndToEnd {
             }
         }
 
-        @Test("services answer a call only with the cluster secret", arguments: [ServiceProcess.Kind.conversations, .metadata, .presence])
+        @Test(
+            "services answer a call only with the cluster secret",
+            arguments: [ServiceProcess.Kind.conversations, .metadata, .presence])
         func services(_ kind: ServiceProcess.Kind) async throws {
             let process = try await Cluster.shared().instances(of: kind)[0]
-            for secret in ["", "x", Cluster.secret + " ", Cluster.secret.uppercased(), String(Cluster.secret.dropLast())] {
+            for secret in [
+                "", "x", Cluster.secret + " ", Cluster.secret.uppercased(), String(Cluster.secret.dropLast()),
+            ] {
                 #expect(try await call(process, secret: secret) == .unauthenticated, "\(secret)")
             }
             // The method does not exist. Only an authenticated caller is told so.
             #expect(try await call(process, secret: Cluster.secret) == .unknownMethod)
             let metrics = try await SecretTests.admin(process, "/metrics")
-            let refused = metrics.split(separator: "\n").first { $0.hasPrefix("strata_rpc_server_refused_connections_total") }
+            let refused = metrics.split(separator: "\n")
+                .first { $0.hasPrefix("strata_rpc_server_refused_connections_total") }
             #expect(refused.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) } ?? 0 >= 5)
         }
 
@@ -62,7 +69,9 @@ extension EndToEnd {
             for process in cluster.processes {
                 for path in ["/health/live", "/health/ready", "/metrics"] {
                     let text = try await SecretTests.admin(process, path)
-                    for secret in [user.user, user.token, conversation.id, user.app.id] { #expect(!text.contains(secret), "\(process.name) \(path)") }
+                    for secret in [user.user, user.token, conversation.id, user.app.id] {
+                        #expect(!text.contains(secret), "\(process.name) \(path)")
+                    }
                 }
             }
         }

@@ -19,9 +19,11 @@ extension EndToEnd {
                 let lists = [
                     "/conversations", "/conversations?sort_by=last_message&page_size=1", "/conversations?messages=20",
                     "/conversations?messages=unread", conversation.path, conversation.path + "/messages",
-                    conversation.path + "/messages?page_size=1", conversation.path + "/messages?from_id=\(messages[1])", content.path,
+                    conversation.path + "/messages?page_size=1", conversation.path + "/messages?from_id=\(messages[1])",
+                    content.path,
                 ]
-                return lists + messages.flatMap { [layerPath($0), layerPath($0) + "/parts", layerPath($0) + "/parts/0"] }
+                return lists
+                    + messages.flatMap { [layerPath($0), layerPath($0) + "/parts", layerPath($0) + "/parts/0"] }
             }
         }
 
@@ -39,7 +41,8 @@ extension EndToEnd {
                 var body = TestUser.message(text)
                 if index == 2 { body["parts"] = .array((body["parts"].array ?? []) + [content.part]) }
                 messages.append(
-                    try await users[index % 2].does("POST", conversation.path + "/messages", body).json["id"].string ?? "")
+                    try await users[index % 2].does("POST", conversation.path + "/messages", body).json["id"].string
+                        ?? "")
             }
             try await users[2].does("POST", layerPath(messages[0]) + "/receipts", ["type": "read"])
             try await users[1].does("POST", layerPath(messages[0]) + "/receipts", ["type": "delivery"])
@@ -50,10 +53,16 @@ extension EndToEnd {
         private func goOn(_ scene: Scene) async throws {
             let (ana, ben) = (scene.users[0], scene.users[1])
             let late = try await ana.app.signIn("late-comer", version: ana.version)
-            try await ana.patch(scene.conversation, add(late), set("metadata.title", "after"), set("metadata.later", "after"), delete("metadata.a.b"))
+            try await ana.patch(
+                scene.conversation, add(late), set("metadata.title", "after"), set("metadata.later", "after"),
+                delete("metadata.a.b"))
             let later = try await ben.send("after", to: scene.conversation)
-            for message in scene.messages { try await late.does("POST", layerPath(message) + "/receipts", ["type": "read"]) }
-            for message in scene.messages { try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"]) }
+            for message in scene.messages {
+                try await late.does("POST", layerPath(message) + "/receipts", ["type": "read"])
+            }
+            for message in scene.messages {
+                try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
+            }
             try await ana.does("POST", scene.conversation.path + "/mark_all_read")
             let part: JSONValue = ["mime_type": "text/plain", "body": "after"]
             // Change the parts twice, so that neither the first nor the last version equals the one that the removed
@@ -76,7 +85,9 @@ extension EndToEnd {
             return seen
         }
 
-        @Test("a former participant sees every answer as of their leaving, byte for byte, despite later changes", arguments: ProtocolVersion.allCases)
+        @Test(
+            "a former participant sees every answer as of their leaving, byte for byte, despite later changes",
+            arguments: ProtocolVersion.allCases)
         func frozen(_ version: ProtocolVersion) async throws {
             let scene = try await scene(version)
             let cleo = scene.users[2]
@@ -97,13 +108,17 @@ extension EndToEnd {
             let socket = try await cleo.openSilent()
             #expect(try await socket.ask("Event.replay", nil, ["from_timestamp": "2018-05-04T09:30:00.125Z"]).isSuccess)
             let told =
-                socket.packets(of: scene.conversation).map(\.description) + socket.history.filter { $0.objectType == "Message" }.map(\.description)
+                socket.packets(of: scene.conversation).map(\.description)
+                + socket.history.filter { $0.objectType == "Message" }.map(\.description)
             #expect(!told.isEmpty)
             for packet in told {
                 for secret in ["\"after\"", "late-comer"] { #expect(!packet.contains(secret), "\(packet)") }
             }
-            let first = try #require(socket.history.first { $0.isChange("create", of: "Message", id: scene.messages[0]) })
-            #expect(first.data["recipient_status"] == (try await cleo.does("GET", layerPath(scene.messages[0])).json["recipient_status"]))
+            let first = try #require(
+                socket.history.first { $0.isChange("create", of: "Message", id: scene.messages[0]) })
+            #expect(
+                first.data["recipient_status"]
+                    == (try await cleo.does("GET", layerPath(scene.messages[0])).json["recipient_status"]))
             await socket.close()
         }
 

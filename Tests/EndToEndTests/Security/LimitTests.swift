@@ -43,7 +43,9 @@ extension EndToEnd {
                 try await body(Scene(cluster: cluster, user: user, socket: socket, port: port, watch: watch))
                 watch.take()
                 #expect(await watch.ended() == [])
-                for (before, after) in zip(watch.samples[0], watch.samples[1]) { #expect(after.memory - before.memory < 128 << 20) }
+                for (before, after) in zip(watch.samples[0], watch.samples[1]) {
+                    #expect(after.memory - before.memory < 128 << 20)
+                }
                 #expect(try await socket.ask("Counter.read").isSuccess)
                 #expect(socket.faults == [])
                 #expect(try await user.call("GET", "/conversations").status == 200)
@@ -64,7 +66,9 @@ extension EndToEnd {
             """
         }
 
-        private func send(_ text: String, on connection: RawConnection) async { await connection.send(Array(text.utf8)) }
+        private func send(_ text: String, on connection: RawConnection) async {
+            await connection.send(Array(text.utf8))
+        }
 
         /// Sends a few bytes at intervals until the connection ends.
         private func dribble(_ first: String, _ more: String, on connection: RawConnection) async throws {
@@ -83,7 +87,8 @@ extension EndToEnd {
                 let silent = try await scene.connect()
                 try await dribble(Self.get, "X-More: 1\r\n", on: try await scene.connect())
                 try await dribble(
-                    "GET /?session_token=x HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n", "X-More: 1\r\n", on: try await scene.connect())
+                    "GET /?session_token=x HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n", "X-More: 1\r\n",
+                    on: try await scene.connect())
                 // The first bytes of TLS, one by one. Here they are not HTTP; with TLS the same timeout applies.
                 try await eventually("a silent connection is kept") { silent.isClosed }
                 #expect(try await scene.cut("no_request") >= 3)
@@ -94,7 +99,8 @@ extension EndToEnd {
                     return
                 }
                 #expect(answer.status == 408)
-                try await dribble(Self.post(scene.user, "Transfer-Encoding: chunked"), "1\r\n \r\n", on: try await scene.connect())
+                try await dribble(
+                    Self.post(scene.user, "Transfer-Encoding: chunked"), "1\r\n \r\n", on: try await scene.connect())
                 #expect(try await scene.cut("slow_request") >= 2)
             }
         }
@@ -103,7 +109,9 @@ extension EndToEnd {
         func slowEnough() async throws {
             try await with { scene in
                 let connection = try await scene.connect()
-                let body = #"{"participants": [], "distinct": false, "metadata": {}"# + String(repeating: " ", count: 4000) + "}"
+                let body =
+                    #"{"participants": [], "distinct": false, "metadata": {}"# + String(repeating: " ", count: 4000)
+                    + "}"
                 await send(Self.post(scene.user, "Content-Length: \(body.utf8.count)"), on: connection)
                 // More than 500 bytes for each half second that the server initially grants.
                 let (first, rest) = (body.prefix(3000), body.dropFirst(3000))
@@ -127,7 +135,8 @@ extension EndToEnd {
                 let long = String(repeating: "x", count: 20_000)
                 let heads = [
                     Self.get + "X-Long: \(long)\r\n", Self.get + (0..<200).map { "X-\($0): 1\r\n" }.joined(),
-                    Self.get + (0..<20).map { "X-\($0): \(long.prefix(5000))\r\n" }.joined(), "GET /\(long)\(long) HTTP/1.1\r\nHost: x\r\n",
+                    Self.get + (0..<20).map { "X-\($0): \(long.prefix(5000))\r\n" }.joined(),
+                    "GET /\(long)\(long) HTTP/1.1\r\nHost: x\r\n",
                     Self.get + "X-Endless: " + String(repeating: "y", count: 3 << 20),
                 ]
                 for head in heads {
@@ -148,9 +157,14 @@ extension EndToEnd {
         func bodies() async throws {
             try await with { scene in
                 let cases = [
-                    ("Content-Length: 9000000000", "", 413), ("Content-Length: 99999999999999999999999", "", 400), ("Content-Length: -1", "", 400),
-                    ("Transfer-Encoding: chunked", "200000\r\n" + String(repeating: " ", count: 0x200000) + "\r\n", 413),
-                    ("Content-Encoding: gzip\r\nContent-Length: 2", "ab", 415), ("Content-Encoding: identity, br\r\nContent-Length: 2", "ab", 415),
+                    ("Content-Length: 9000000000", "", 413), ("Content-Length: 99999999999999999999999", "", 400),
+                    ("Content-Length: -1", "", 400),
+                    (
+                        "Transfer-Encoding: chunked", "200000\r\n" + String(repeating: " ", count: 0x200000) + "\r\n",
+                        413
+                    ),
+                    ("Content-Encoding: gzip\r\nContent-Length: 2", "ab", 415),
+                    ("Content-Encoding: identity, br\r\nContent-Length: 2", "ab", 415),
                     ("Content-Encoding: identity\r\nContent-Length: 2", "{}", 422),
                 ]
                 for (headers, body, status) in cases {
@@ -177,20 +191,25 @@ extension EndToEnd {
                 let digits = String(repeating: "9", count: 500_000)
                 let same = Array(repeating: #""participants":[]"#, count: 20_000).joined(separator: ",")
                 let cases: [(String, Int)] = [
-                    (deep, 400), (deep + String(repeating: "]", count: 300_000), 400), (open, 400), (#"{"participants":\#(digits)}"#, 400),
-                    (#"{"participants":[],"position":1e999999}"#, 400), (#"{"participants":[],"distinct":false,"x":-0.0e-999}"#, 201),
+                    (deep, 400), (deep + String(repeating: "]", count: 300_000), 400), (open, 400),
+                    (#"{"participants":\#(digits)}"#, 400),
+                    (#"{"participants":[],"position":1e999999}"#, 400),
+                    (#"{"participants":[],"distinct":false,"x":-0.0e-999}"#, 201),
                     (#"{"participants":"\#(digits)"}"#, 422), ("{\(same),\"distinct\":false}", 201),
-                    (#"{"participants":[],"participants":7}"#, 422), (#"{"\u0000":1}"#, 400), (#"{"participants":["\ud800"]}"#, 400),
+                    (#"{"participants":[],"participants":7}"#, 422), (#"{"\u0000":1}"#, 400),
+                    (#"{"participants":["\ud800"]}"#, 400),
                 ]
                 for (body, status) in cases {
                     let answer = try await scene.user.client.call(
-                        "POST", "/conversations", data: Data(body.utf8), token: scene.user.token, deadline: Waiting.deadline)
+                        "POST", "/conversations", data: Data(body.utf8), token: scene.user.token,
+                        deadline: Waiting.deadline)
                     #expect(answer.status == status, "\(body.prefix(40)): \(answer.json.text.prefix(200))")
                 }
                 for bomb in [deep, open, digits, #"{"type":"request","body":\#(deep)}"#] {
                     let socket = try await scene.user.open()
                     try? await socket.sendText(bomb)
-                    #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1003, "\(bomb.prefix(30))")
+                    #expect(
+                        try await socket.waitForClose(deadline: Waiting.deadline).code == 1003, "\(bomb.prefix(30))")
                 }
             }
         }

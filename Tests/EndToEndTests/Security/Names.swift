@@ -8,7 +8,8 @@ struct Names: Sendable {
 
     /// Placeholders for objects that a user may not know of.
     private static let objects = [
-        "conversation", "message", "later", "part", "content", "laterContent", "announcement", "otherAnnouncement", "user",
+        "conversation", "message", "later", "part", "content", "laterContent", "announcement", "otherAnnouncement",
+        "user",
     ]
 
     subscript(_ name: String) -> String? {

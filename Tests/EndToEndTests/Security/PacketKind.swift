@@ -31,12 +31,14 @@ enum PacketKind: String, CaseIterable, Sendable {
     /// The callers who must receive the packet.
     var recipients: Set<Who> {
         switch self {
-        case .conversationCreated, .participantsChanged, .metadataChanged, .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged,
+        case .conversationCreated, .participantsChanged, .metadataChanged, .messageCreated, .messageDeleted, .receipts,
+            .allRead, .partsChanged,
             .announced:
             [.sender, .participant]
         // These concern objects that the former participant keeps.
         case .conversationDeleted, .formerMessageDeleted: [.sender, .participant, .former]
-        case .conversationHidden, .conversationShown, .messageHidden, .messagesHidden, .followed, .unfollowed, .blocked, .announcementStatus,
+        case .conversationHidden, .conversationShown, .messageHidden, .messagesHidden, .followed, .unfollowed, .blocked,
+            .announcementStatus,
             .announcementDeleted:
             [.participant]
         case .typing: [.sender]

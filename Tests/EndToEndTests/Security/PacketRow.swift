@@ -49,9 +49,12 @@ struct PacketRow: Sendable {
         for who in Who.signedIn {
             guard let (socket, heard) = listeners[who] else { continue }
             @Sendable func isTold() -> Bool {
-                socket.history.dropFirst(heard).contains { packet in act.marks.contains { packet.description.contains($0) } }
+                socket.history.dropFirst(heard)
+                    .contains { packet in act.marks.contains { packet.description.contains($0) } }
             }
-            if kind.recipients.contains(who) { try await eventually("\(kind.rawValue): \(who.rawValue) is not told") { isTold() } }
+            if kind.recipients.contains(who) {
+                try await eventually("\(kind.rawValue): \(who.rawValue) is not told") { isTold() }
+            }
             try await settle(who, socket)
             observed[who] = isTold() ? "told" : "not told"
             await socket.close()
@@ -72,9 +75,11 @@ struct PacketRow: Sendable {
 
     private func prepare(_ scene: AuthorizationScene) async throws -> Act {
         switch kind {
-        case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .conversationHidden, .conversationShown:
+        case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .conversationHidden,
+            .conversationShown:
             try await prepareConversation(scene)
-        case .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged, .messageHidden, .messagesHidden, .formerMessageDeleted:
+        case .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged, .messageHidden, .messagesHidden,
+            .formerMessageDeleted:
             try await prepareMessage(scene)
         default: try await preparePeople(scene)
         }
@@ -84,15 +89,22 @@ struct PacketRow: Sendable {
         let (ana, ben, mark, conversation) = (ana, ben, mark, scene.conversation)
         switch kind {
         case .conversationCreated:
-            return Act(marks: [mark]) { _ = try await ana.converse(with: [ben], metadata: ["title": .string(mark)], distinct: false) }
+            return Act(marks: [mark]) {
+                _ = try await ana.converse(with: [ben], metadata: ["title": .string(mark)], distinct: false)
+            }
         case .participantsChanged:
             let user = try await cast.app.signIn(mark)
             return Act(marks: [mark]) { try await ana.patch(conversation, add(user)) }
-        case .metadataChanged: return Act(marks: [mark]) { try await ana.patch(conversation, set("metadata.title", .string(mark))) }
+        case .metadataChanged:
+            return Act(marks: [mark]) { try await ana.patch(conversation, set("metadata.title", .string(mark))) }
         case .conversationDeleted:
-            return Act(marks: [conversation.id]) { try await ana.does("DELETE", conversation.path + "?mode=all_participants") }
+            return Act(marks: [conversation.id]) {
+                try await ana.does("DELETE", conversation.path + "?mode=all_participants")
+            }
         case .conversationHidden:
-            return Act(marks: [conversation.id]) { try await ben.does("DELETE", conversation.path + "?mode=my_devices") }
+            return Act(marks: [conversation.id]) {
+                try await ben.does("DELETE", conversation.path + "?mode=my_devices")
+            }
         default:
             let third = try await cast.app.signIn(mark)
             let distinct = try await ana.converse(with: [ben, third])
@@ -111,7 +123,9 @@ struct PacketRow: Sendable {
         case .messagesHidden:
             let later = "layer:///messages/\(try #require(scene.names["later"]))"
             let before = (try #require(try await ben.does("GET", layerPath(later)).json["position"].int)) / 8192 - 1
-            return Act(marks: [conversation.id]) { try await ben.does("DELETE", conversation.path + "?mode=my_devices&position=\(before)") }
+            return Act(marks: [conversation.id]) {
+                try await ben.does("DELETE", conversation.path + "?mode=my_devices&position=\(before)")
+            }
         case .formerMessageDeleted:
             let message = "layer:///messages/\(try #require(scene.names["message"]))"
             return Act(marks: [message]) { try await ben.does("DELETE", layerPath(message) + "?mode=all_participants") }
@@ -119,9 +133,16 @@ struct PacketRow: Sendable {
         }
         let message = try await ana.send(mark, to: conversation)
         switch kind {
-        case .messageDeleted: return Act(marks: [message]) { try await ben.does("DELETE", layerPath(message) + "?mode=all_participants") }
-        case .receipts: return Act(marks: [message]) { try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"]) }
-        case .allRead: return Act(marks: [message, conversation.id]) { try await ben.does("POST", conversation.path + "/mark_all_read") }
+        case .messageDeleted:
+            return Act(marks: [message]) { try await ben.does("DELETE", layerPath(message) + "?mode=all_participants") }
+        case .receipts:
+            return Act(marks: [message]) {
+                try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
+            }
+        case .allRead:
+            return Act(marks: [message, conversation.id]) {
+                try await ben.does("POST", conversation.path + "/mark_all_read")
+            }
         default:
             let part: JSONValue = ["mime_type": "text/plain", "body": .string("new-\(mark)")]
             return Act(marks: ["new-\(mark)"]) { try await ana.does("POST", layerPath(message) + "/parts", part) }
@@ -149,7 +170,10 @@ struct PacketRow: Sendable {
         case .blocked:
             _ = try await cast.app.signIn(mark)
             return Act(marks: [mark]) { try await ben.does("PUT", "/blocks/users/\(mark)") }
-        case .announced: return Act(marks: [mark]) { _ = try await Cast.announce(mark, in: cast.app, on: cast.cluster, to: [.sender, .participant]) }
+        case .announced:
+            return Act(marks: [mark]) {
+                _ = try await Cast.announce(mark, in: cast.app, on: cast.cluster, to: [.sender, .participant])
+            }
         case .announcementStatus, .announcementDeleted:
             let id = try await Cast.announce(mark, in: cast.app, on: cast.cluster, to: [.sender, .participant])
             let deletes = kind == .announcementDeleted
@@ -165,9 +189,11 @@ struct PacketRow: Sendable {
             return Act(marks: ["typing_indicator"]) { try await socket.typing("started", in: conversation.id) }
         default:
             let socket = try #require(cast.earlySockets[.participant])
-            _ = try await socket.ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "available"]])
+            _ = try await socket.ask(
+                "Presence.update", nil, [["operation": "set", "property": "status", "value": "available"]])
             return Act(marks: ["\"busy\""]) {
-                _ = try await socket.ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
+                _ = try await socket.ask(
+                    "Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
             }
         }
     }

@@ -29,22 +29,32 @@ struct RESTRow: Sendable {
     /// A row for a route that needs a session. `stranger` applies to both kinds of strangers, unless `otherApp` is
     /// given.
     init(
-        _ method: String, _ route: String, _ path: String, _ variant: String = "", body: String? = nil, headers: [String: String] = [:],
-        sender: String, participant: String, former: String, stranger: String, otherApp: String? = nil, destructive: Bool = false,
+        _ method: String, _ route: String, _ path: String, _ variant: String = "", body: String? = nil,
+        headers: [String: String] = [:],
+        sender: String, participant: String, former: String, stranger: String, otherApp: String? = nil,
+        destructive: Bool = false,
         tellsExistence: String? = nil
     ) {
-        (self.method, self.route, self.path, self.variant, self.body, self.headers) = (method, route, path, variant, body, headers)
-        outcomes = [.sender: sender, .participant: participant, .former: former, .never: stranger, .otherApp: otherApp ?? stranger]
+        (self.method, self.route, self.path, self.variant, self.body, self.headers) = (
+            method, route, path, variant, body, headers
+        )
+        outcomes = [
+            .sender: sender, .participant: participant, .former: former, .never: stranger,
+            .otherApp: otherApp ?? stranger,
+        ]
         isDestructive = destructive
         self.tellsExistence = tellsExistence
     }
 
     /// A row for a route that needs no session.
     init(
-        _ method: String, _ route: String, _ path: String, _ variant: String = "", body: String? = nil, headers: [String: String] = [:],
+        _ method: String, _ route: String, _ path: String, _ variant: String = "", body: String? = nil,
+        headers: [String: String] = [:],
         everybody: String, except: [Who: String] = [:]
     ) {
-        (self.method, self.route, self.path, self.variant, self.body, self.headers) = (method, route, path, variant, body, headers)
+        (self.method, self.route, self.path, self.variant, self.body, self.headers) = (
+            method, route, path, variant, body, headers
+        )
         outcomes = Dictionary(uniqueKeysWithValues: Who.allCases.map { ($0, except[$0] ?? everybody) })
     }
 
@@ -56,7 +66,8 @@ struct RESTRow: Sendable {
     func ask(_ cast: Cast, _ who: Who, _ names: Names) async throws -> RESTResponse {
         try await cast.cluster.client(who == .participant ? 1 : 0)
             .call(
-                method, names.fill(path), data: body.map { Data(names.fill($0).utf8) }, token: cast.token(of: who), headers: headers,
+                method, names.fill(path), data: body.map { Data(names.fill($0).utf8) }, token: cast.token(of: who),
+                headers: headers,
                 deadline: Waiting.deadline)
     }
 
@@ -80,9 +91,12 @@ struct RESTRow: Sendable {
     private func compareWithUnknown(_ answer: RESTResponse, _ cast: Cast, _ who: Who, _ names: Names) async throws {
         let templates = path + (body ?? "")
         // Users of one app may know of each other.
-        let isHidden = Names.namesObject(who == .never ? templates.replacingOccurrences(of: "{user}", with: "") : templates)
+        let isHidden = Names.namesObject(
+            who == .never ? templates.replacingOccurrences(of: "{user}", with: "") : templates)
         // A created object has its own id.
-        guard answer.status != 201, who.isStranger && isHidden || who == .former && templates.contains("{later") else { return }
+        guard answer.status != 201, who.isStranger && isHidden || who == .former && templates.contains("{later") else {
+            return
+        }
         let unknownNames = names.unknown(laterOnly: who == .former)
         let unknown = try await ask(cast, who, unknownNames)
         #expect(

@@ -12,13 +12,16 @@ extension EndToEnd {
         /// Secret values that must not leak, by their kind.
         private struct Secrets {
             var texts: [String: String] = [
-                "cluster secret": Cluster.secret, "database password": Cluster.databasePassword, "message": "text-\(UUID().uuidString)",
-                "metadata": "meta-\(UUID().uuidString)", "content": "bytes-\(UUID().uuidString)", "push token": "push-\(UUID().uuidString)",
+                "cluster secret": Cluster.secret, "database password": Cluster.databasePassword,
+                "message": "text-\(UUID().uuidString)",
+                "metadata": "meta-\(UUID().uuidString)", "content": "bytes-\(UUID().uuidString)",
+                "push token": "push-\(UUID().uuidString)",
                 "webhook secret": "hook-\(UUID().uuidString)", "secret of webhooks": Cluster.webhooksSecret,
             ]
             /// Secrets that must not be stored anywhere, not even in the database.
             static let neverStored = [
-                "cluster secret", "database password", "session token", "socket's session token", "another session token", "nonce",
+                "cluster secret", "database password", "session token", "socket's session token",
+                "another session token", "nonce",
                 "identity token", "private key", "later session token", "server token", "webhook secret",
                 "secret of webhooks",
             ]
@@ -26,7 +29,8 @@ extension EndToEnd {
             func found(in text: String, only names: [String]? = nil) -> [String] {
                 texts.filter { names?.contains($0.key) ?? true }
                     .filter {
-                        text.contains($0.value) || text.contains(Self.hex($0.value)) || text.contains(Data($0.value.utf8).base64EncodedString())
+                        text.contains($0.value) || text.contains(Self.hex($0.value))
+                            || text.contains(Data($0.value.utf8).base64EncodedString())
                     }
                     .map(\.key).sorted()
             }
@@ -45,7 +49,8 @@ extension EndToEnd {
                 let user = try await app.signIn("ana")
                 secrets.texts["later session token"] = user.token
                 let failed = try await user.call(
-                    "POST", "/conversations", ["participants": [], "metadata": ["a": .string(secrets.texts["metadata"] ?? "")]])
+                    "POST", "/conversations",
+                    ["participants": [], "metadata": ["a": .string(secrets.texts["metadata"] ?? "")]])
                 #expect(failed.status >= 500 || failed.isSuccess)
                 for process in cluster.processes {
                     let log = await process.output
@@ -54,15 +59,18 @@ extension EndToEnd {
                 }
                 for process in cluster.processes where process.kind != .metadata {
                     for path in ["/metrics", "/health/live", "/health/ready"] {
-                        #expect(secrets.found(in: try await Self.admin(process, path)) == [], "\(path) of \(process.name)")
+                        #expect(
+                            secrets.found(in: try await Self.admin(process, path)) == [], "\(path) of \(process.name)")
                     }
                 }
                 for error in errors { #expect(secrets.found(in: error) == [], "\(error)") }
                 let dump = try await Self.dump(cluster)
                 #expect(secrets.found(in: dump, only: ["message"]) == ["message"], "the dump is not of this database")
                 #expect(secrets.found(in: dump, only: Secrets.neverStored) == [])
-                let digest = try await cluster.sql("SELECT encode(sha256('\(secrets.texts["session token"] ?? "")'), 'hex')")
-                #expect(dump.contains(digest.filter { $0 != "\n" }), "the session's digest is not where it was looked for")
+                let digest = try await cluster.sql(
+                    "SELECT encode(sha256('\(secrets.texts["session token"] ?? "")'), 'hex')")
+                #expect(
+                    dump.contains(digest.filter { $0 != "\n" }), "the session's digest is not where it was looked for")
             }
         }
 
@@ -100,15 +108,27 @@ extension EndToEnd {
             errors.append(try await cluster.put(Data("x".utf8), to: content.uploadURL).json.text)
             try await ana.does(
                 "POST", "/push_tokens",
-                ["type": "apns", "token": .string(secrets.texts["push token"] ?? ""), "device_id": "d", "apns_bundle_id": "org.example"])
+                [
+                    "type": "apns", "token": .string(secrets.texts["push token"] ?? ""), "device_id": "d",
+                    "apns_bundle_id": "org.example",
+                ])
             // Invalid bodies with secrets in all places.
-            for body in ["{\"parts\": [{\"mime_type\": \"text/plain\", \"body\": \"\(text)\" ", "{\"parts\": \"\(text)\"}", "\(text)"] {
+            for body in [
+                "{\"parts\": [{\"mime_type\": \"text/plain\", \"body\": \"\(text)\" ", "{\"parts\": \"\(text)\"}",
+                "\(text)",
+            ] {
                 errors.append(
-                    try await client.call("POST", conversation.path + "/messages", data: Data(body.utf8), token: token).json.text)
+                    try await client.call("POST", conversation.path + "/messages", data: Data(body.utf8), token: token)
+                        .json.text)
             }
-            errors.append(try await ana.call("PATCH", conversation.path, [set("metadata.a b", .string(meta))]).json.text)
+            errors.append(
+                try await ana.call("PATCH", conversation.path, [set("metadata.a b", .string(meta))]).json.text)
             errors.append(try await ana.call("GET", "/messages/\(text)").json.text)
-            errors.append(try await ana.call("PUT", layerPath(message) + "/parts/9", ["mime_type": "text/plain", "body": .string(text)]).json.text)
+            errors.append(
+                try await ana.call(
+                    "PUT", layerPath(message) + "/parts/9", ["mime_type": "text/plain", "body": .string(text)]
+                )
+                .json.text)
             errors += try await badTokens(cluster, token)
             try await useSocket(ana, conversation, text, &secrets)
             errors += try await useWebhooks(AppServer(app), &secrets)
@@ -121,21 +141,25 @@ extension EndToEnd {
             secrets.texts["server token"] = server.token
             let secret = secrets.texts["webhook secret"] ?? ""
             var hook: [String: JSONValue] = [
-                "version": "3.0", "target_url": "https://127.0.0.1/hook", "events": ["Message.created"], "secret": .string(secret),
+                "version": "3.0", "target_url": "https://127.0.0.1/hook", "events": ["Message.created"],
+                "secret": .string(secret),
             ]
             let created = try await server.call("POST", "/webhooks", .object(hook))
             #expect(created.status == 201, "\(created.json)")
             let path = "/webhooks/" + (created.json["id"].string ?? "").split(separator: "/").suffix(1).joined()
             var answers = [created.json.text]
             for (method, path) in [
-                ("GET", "/webhooks"), ("GET", path), ("POST", path + "/activate"), ("POST", path + "/deactivate"), ("GET", path + "/deliveries"),
+                ("GET", "/webhooks"), ("GET", path), ("POST", path + "/activate"), ("POST", path + "/deactivate"),
+                ("GET", path + "/deliveries"),
             ] {
                 let answer = try await server.call(method, path)
                 #expect(answer.isSuccess, "\(method) \(path): \(answer.json)")
                 answers.append(answer.json.text)
             }
             // Requests refused for another member, and for the secret itself.
-            let refused: [(String, JSONValue)] = [("events", ["Message.invented"]), ("secret", .string(String(repeating: secret, count: 50)))]
+            let refused: [(String, JSONValue)] = [
+                ("events", ["Message.invented"]), ("secret", .string(String(repeating: secret, count: 50))),
+            ]
             for (member, value) in refused {
                 hook[member] = value
                 answers.append(try await server.call("POST", "/webhooks", .object(hook)).json.text)
@@ -151,7 +175,8 @@ extension EndToEnd {
                 "Layer session-token=\"\(token) \"",
             ]
             for header in headers {
-                let answer = try await cluster.client().call("GET", "/conversations", headers: ["Authorization": header])
+                let answer = try await cluster.client()
+                    .call("GET", "/conversations", headers: ["Authorization": header])
                 #expect(answer.status == 401)
                 errors.append(answer.json.text)
             }
@@ -160,7 +185,9 @@ extension EndToEnd {
             return errors
         }
 
-        private func useSocket(_ ana: TestUser, _ conversation: Conversation, _ text: String, _ secrets: inout Secrets) async throws {
+        private func useSocket(
+            _ ana: TestUser, _ conversation: Conversation, _ text: String, _ secrets: inout Secrets
+        ) async throws {
             let other = try await ana.app.signIn("ana")
             secrets.texts["socket's session token"] = other.token
             let socket = try await other.open()
@@ -176,7 +203,8 @@ extension EndToEnd {
         // MARK: Inspected places
 
         static func admin(_ process: ServiceProcess, _ path: String) async throws -> String {
-            let client = try ProtocolClient(baseURL: "http://127.0.0.1:\(process.environment["STRATA_ADMIN_PORT"] ?? "")")
+            let client = try ProtocolClient(
+                baseURL: "http://127.0.0.1:\(process.environment["STRATA_ADMIN_PORT"] ?? "")")
             let answer = try? await client.call("GET", path, headers: ["Accept": ""], deadline: Waiting.deadline)
             try await client.shutdown()
             let body = try #require(answer?.body)
@@ -186,7 +214,9 @@ extension EndToEnd {
         private static func dump(_ cluster: Cluster) async throws -> String {
             let directory = cluster.contentDirectory + "-dump.sql"
             let exit = try await ChildProcess.run(
-                Launch(try Programs.findPostgres("pg_dump"), arguments: ["--data-only", "--inserts", "--file", directory, cluster.databaseURL]))
+                Launch(
+                    try Programs.findPostgres("pg_dump"),
+                    arguments: ["--data-only", "--inserts", "--file", directory, cluster.databaseURL]))
             guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
             return try String(contentsOfFile: directory, encoding: .utf8)
         }

@@ -22,13 +22,17 @@ struct SocketRow: Sendable {
     var name: String { method + (variant.isEmpty ? "" : ", \(variant)") }
 
     init(
-        _ method: String, _ variant: String = "", object: String? = nil, data: String? = nil, sender: String, participant: String? = nil,
+        _ method: String, _ variant: String = "", object: String? = nil, data: String? = nil, sender: String,
+        participant: String? = nil,
         former: String? = nil, stranger: String? = nil, otherApp: String? = nil, tellsExistence: String? = nil
     ) {
-        (self.method, self.variant, self.object, self.data, self.tellsExistence) = (method, variant, object, data, tellsExistence)
+        (self.method, self.variant, self.object, self.data, self.tellsExistence) = (
+            method, variant, object, data, tellsExistence
+        )
         let strangers = stranger ?? sender
         outcomes = [
-            .sender: sender, .participant: participant ?? sender, .former: former ?? sender, .never: strangers, .otherApp: otherApp ?? strangers,
+            .sender: sender, .participant: participant ?? sender, .former: former ?? sender, .never: strangers,
+            .otherApp: otherApp ?? strangers,
         ]
     }
 
@@ -60,9 +64,11 @@ struct SocketRow: Sendable {
     static func open(_ cast: Cast, _ who: Who) async -> Result<ProtocolSocket, Refused> {
         do {
             return .success(
-                try await cast.cluster.client(who == .participant ? 1 : 0).openSocket(sessionToken: cast.token(of: who), deadline: Waiting.deadline))
+                try await cast.cluster.client(who == .participant ? 1 : 0)
+                    .openSocket(sessionToken: cast.token(of: who), deadline: Waiting.deadline))
         } catch let error as ProtocolClientError {
-            return .failure(Refused(text: "no socket: \(error.answer.map { "\($0.status) \($0.errorID ?? "")" } ?? "\(error)")"))
+            return .failure(
+                Refused(text: "no socket: \(error.answer.map { "\($0.status) \($0.errorID ?? "")" } ?? "\(error)")"))
         } catch {
             return .failure(Refused(text: "no socket: \(error)"))
         }
@@ -70,12 +76,16 @@ struct SocketRow: Sendable {
 
     // MARK: Requests
 
-    private func ask(_ cast: Cast, _ who: Who, _ scene: AuthorizationScene, _ socket: ProtocolSocket) async throws -> String {
+    private func ask(
+        _ cast: Cast, _ who: Who, _ scene: AuthorizationScene, _ socket: ProtocolSocket
+    ) async throws -> String {
         let names = cast.names(scene, for: who)
         let answer = try await ask(names, socket)
         // A replay's result is its packets, all of which arrive before its answer.
         let text = method == "Event.replay" ? socket.history.map(\.description).joined() : answer.data.text
-        if who.isStranger, tellsExistence == nil, method != "Conversation.create" || !answer.isSuccess, Names.namesObject(object ?? "", data ?? "") {
+        if who.isStranger, tellsExistence == nil, method != "Conversation.create" || !answer.isSuccess,
+            Names.namesObject(object ?? "", data ?? "")
+        {
             if who == .otherApp || (object ?? data)?.contains("{user}") == false {
                 let unknownNames = names.unknown(laterOnly: false)
                 let unknown = try await ask(unknownNames, socket)
@@ -86,11 +96,13 @@ struct SocketRow: Sendable {
         }
         let shown = scene.shown(in: text).rawValue
         let isPresent = ["busy", "away"].contains { text.contains("\"\($0)\"") }
-        return (answer.isSuccess ? "success" : answer.errorID ?? "no error") + (shown.isEmpty && isPresent ? ", shown" : shown)
+        return (answer.isSuccess ? "success" : answer.errorID ?? "no error")
+            + (shown.isEmpty && isPresent ? ", shown" : shown)
     }
 
     private func ask(_ names: Names, _ socket: ProtocolSocket) async throws -> SocketResponse {
-        try await socket.ask(method, object.map { names.fill($0) }, try data.map { try JSONValue(parsing: names.fill($0)) })
+        try await socket.ask(
+            method, object.map { names.fill($0) }, try data.map { try JSONValue(parsing: names.fill($0)) })
     }
 
     /// Returns the parts of an answer that depend neither on the time nor on the requested user's name.
@@ -114,7 +126,9 @@ struct SocketRow: Sendable {
         let listener = try #require(cast.earlySockets[who == .participant ? .sender : .participant])
         let id = "layer:///identities/\(who.user)"
         @Sendable func isHeard() -> Bool {
-            listener.history.contains { $0.isTyping(conversation: scene.conversation.id) && $0.data["sender"]["id"].string == id }
+            listener.history.contains {
+                $0.isTyping(conversation: scene.conversation.id) && $0.data["sender"]["id"].string == id
+            }
         }
         for word in ["started", action] { try await socket.typing(word, in: scene.conversation.id) }
         if who == .sender || who == .participant {
@@ -142,15 +156,20 @@ enum SocketRows {
         [
             SocketRow("Counter.read", sender: "success"),
             SocketRow(
-                "Event.replay", data: #"{"from_timestamp":"2018-05-04T09:30:00.125Z"}"#, sender: "success, shown later too", former: "success, shown",
+                "Event.replay", data: #"{"from_timestamp":"2018-05-04T09:30:00.125Z"}"#,
+                sender: "success, shown later too", former: "success, shown",
                 stranger: "success"),
-            SocketRow("Conversation.create", data: #"{"participants":["layer:///identities/new-{new}"],"distinct":false}"#, sender: "success"),
             SocketRow(
-                "Conversation.create", "of the same id", data: #"{"participants":[],"distinct":false,"id":"layer:///conversations/{conversation}"}"#,
+                "Conversation.create", data: #"{"participants":["layer:///identities/new-{new}"],"distinct":false}"#,
+                sender: "success"),
+            SocketRow(
+                "Conversation.create", "of the same id",
+                data: #"{"participants":[],"distinct":false,"id":"layer:///conversations/{conversation}"}"#,
                 sender: "id_in_use, shown later too", former: "id_in_use, shown", stranger: "id_in_use",
                 tellsExistence: "an id that is taken cannot be used again"),
             SocketRow(
-                "Message.create", object: "layer:///conversations/{conversation}", data: "{\(message)}", sender: "success, shown later too",
+                "Message.create", object: "layer:///conversations/{conversation}", data: "{\(message)}",
+                sender: "success, shown later too",
                 former: "access_denied", stranger: "not_found"),
             SocketRow(
                 "Message.create", "elsewhere, of the same id", object: "layer:///conversations/{own}",
@@ -159,16 +178,22 @@ enum SocketRows {
                 tellsExistence: "an id that is taken cannot be used again"),
             SocketRow(
                 "Message.create", "elsewhere, with later content", object: "layer:///conversations/{own}",
-                data: #"{"parts":[{"mime_type":"image/png","content":{"id":"layer:///content/{laterContent}","size":1}}]}"#,
+                data:
+                    #"{"parts":[{"mime_type":"image/png","content":{"id":"layer:///content/{laterContent}","size":1}}]}"#,
                 sender: "success, shown later too", former: "invalid_property", stranger: "invalid_property"),
             SocketRow("Presence.subscribe", sender: "success"), SocketRow("Presence.unsubscribe", sender: "success"),
-            SocketRow("Presence.update", data: #"[{"operation":"set","property":"status","value":"away"}]"#, sender: "success"),
             SocketRow(
-                "Presence.sync", "of the participant", data: #"{"ids":["layer:///identities/{user}"]}"#, sender: "success, shown", otherApp: "success"
+                "Presence.update", data: #"[{"operation":"set","property":"status","value":"away"}]"#, sender: "success"
             ),
             SocketRow(
-                "Presence.sync", "of those followed", data: #"{"since":"2018-05-04T09:30:00.125Z"}"#, sender: "success, shown", stranger: "success"),
-            SocketRow(unknownMethod, "which is none", object: "layer:///messages/{message}", sender: "invalid_operation"),
+                "Presence.sync", "of the participant", data: #"{"ids":["layer:///identities/{user}"]}"#,
+                sender: "success, shown", otherApp: "success"
+            ),
+            SocketRow(
+                "Presence.sync", "of those followed", data: #"{"since":"2018-05-04T09:30:00.125Z"}"#,
+                sender: "success, shown", stranger: "success"),
+            SocketRow(
+                unknownMethod, "which is none", object: "layer:///messages/{message}", sender: "invalid_operation"),
         ]
         + ["started", "paused", "finished"]
         .map {

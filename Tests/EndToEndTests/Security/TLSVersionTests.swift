@@ -16,7 +16,9 @@ extension EndToEnd {
     @Suite("TLS")
     struct TLSVersionTests {
         /// Returns true if a client with these TLS versions completes its handshake.
-        private func connects(_ versions: (TLSVersion, TLSVersion), port: Int, trusting pem: String) async throws -> Bool {
+        private func connects(
+            _ versions: (TLSVersion, TLSVersion), port: Int, trusting pem: String
+        ) async throws -> Bool {
             var configuration = TLSConfiguration.makeClientConfiguration()
             (configuration.minimumTLSVersion, configuration.maximumTLSVersion) = versions
             configuration.trustRoots = .file(pem)
@@ -25,7 +27,8 @@ extension EndToEnd {
             let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(try NIOSSLClientHandler(context: context, serverHostname: "localhost"))
+                        try channel.pipeline.syncOperations.addHandler(
+                            try NIOSSLClientHandler(context: context, serverHostname: "localhost"))
                         try channel.pipeline.syncOperations.addHandler(Handshake(established))
                     }
                 }
@@ -38,12 +41,15 @@ extension EndToEnd {
             return result
         }
 
-        @Test("TLS 1.2 and 1.3 are accepted, 1.0 and 1.1 refused; a client that never completes its handshake is disconnected")
+        @Test(
+            "TLS 1.2 and 1.3 are accepted, 1.0 and 1.1 refused; a client that never completes its handshake is disconnected"
+        )
         func versions() async throws {
             let certificate = try TLSCertificate.ensure(in: try TestDirectory.make("tls"), hosts: ["localhost"])
             let port = try LoopbackPort.free(1)[0]
             let settings = [
-                "STRATA_HTTPS_PORT": "\(port)", "STRATA_TLS_CERTIFICATE": certificate.certificate, "STRATA_TLS_KEY": certificate.key,
+                "STRATA_HTTPS_PORT": "\(port)", "STRATA_TLS_CERTIFICATE": certificate.certificate,
+                "STRATA_TLS_KEY": certificate.key,
                 "STRATA_REQUEST_TIMEOUT": "5s",
             ]
             try await Cluster.with(Cluster.Size(settings: settings)) { _ in
@@ -63,8 +69,10 @@ extension EndToEnd {
 
         @Test("services accept only TLS 1.3, from peers with a certificate of the authority")
         func services() async throws {
-            let certificate = try TLSCertificate.ensure(in: try TestDirectory.make("rpc-tls"), hosts: ["localhost", "127.0.0.1"])
-            let stranger = try TLSCertificate.ensure(in: try TestDirectory.make("other-tls"), hosts: ["localhost", "127.0.0.1"])
+            let certificate = try TLSCertificate.ensure(
+                in: try TestDirectory.make("rpc-tls"), hosts: ["localhost", "127.0.0.1"])
+            let stranger = try TLSCertificate.ensure(
+                in: try TestDirectory.make("other-tls"), hosts: ["localhost", "127.0.0.1"])
             let settings = [
                 "STRATA_RPC_TLS_CERTIFICATE": certificate.certificate, "STRATA_RPC_TLS_KEY": certificate.key,
                 "STRATA_RPC_TLS_CA": certificate.certificate,
@@ -73,7 +81,8 @@ extension EndToEnd {
                 // The gateway reaches the services, since it has become ready.
                 _ = try await cluster.app().signIn("ana").converse(with: [])
                 for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
-                    let port = try #require(cluster.instances(of: kind)[0].environment["STRATA_RPC_PORT"].flatMap { Int($0) })
+                    let port = try #require(
+                        cluster.instances(of: kind)[0].environment["STRATA_RPC_PORT"].flatMap { Int($0) })
                     #expect(try await connects((.tlsv13, .tlsv13), port: port, trusting: certificate.certificate))
                     #expect(try await !connects((.tlsv12, .tlsv12), port: port, trusting: certificate.certificate))
                     #expect(try await !connects((.tlsv13, .tlsv13), port: port, trusting: stranger.certificate))

@@ -23,7 +23,8 @@ extension EndToEnd {
         /// Periodic calls and statements that services make without a request. On a slow machine some of them occur
         /// during every measurement.
         private static let periodic = [
-            "heads", "sweep", "maint", "epoch", "session.check", "checkSessions", "renewPresence", "index.build", "message.due_delayed",
+            "heads", "sweep", "maint", "epoch", "session.check", "checkSessions", "renewPresence", "index.build",
+            "message.due_delayed",
             "user.erase_some", "webhooks.recorded_apps",
         ]
 
@@ -31,9 +32,14 @@ extension EndToEnd {
         private func work(_ cluster: Cluster) async throws -> [String: Double] {
             var work: [String: Double] = [:]
             for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
-                for line in try await SecretTests.admin(cluster.instances(of: kind)[0], "/metrics").split(separator: "\n") {
-                    guard line.hasPrefix("strata_postgres_statement_duration_seconds_count") || line.hasPrefix("strata_rpc_server_call_duration"),
-                        line.contains("_count"), let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...])
+                for line in try await SecretTests.admin(cluster.instances(of: kind)[0], "/metrics")
+                    .split(separator: "\n")
+                {
+                    guard
+                        line.hasPrefix("strata_postgres_statement_duration_seconds_count")
+                            || line.hasPrefix("strata_rpc_server_call_duration"),
+                        line.contains("_count"), let space = line.lastIndex(of: " "),
+                        let value = Double(line[line.index(after: space)...])
                     else { continue }
                     if Self.periodic.contains(where: { line.contains($0) }) { continue }
                     work["\(kind.rawValue) \(line[..<space])"] = value
@@ -55,7 +61,8 @@ extension EndToEnd {
                 let cast = try await Cast.make(on: cluster)
                 let scene = try await cast.scene()
                 #expect(Self.refused.count > 20)
-                for (number, row) in Self.refused.enumerated() where TestTier.pick(short: number.isMultiple(of: 3), long: true) {
+                for (number, row) in Self.refused.enumerated()
+                where TestTier.pick(short: number.isMultiple(of: 3), long: true) {
                     for who in [Who.never, .otherApp] {
                         let names = cast.names(scene, for: who)
                         var works: [[String: Double]] = []
@@ -93,7 +100,9 @@ extension EndToEnd {
                     }
                 }
                 let medians = times.map { $0.sorted()[$0.count / 2] }
-                print("\(row.name): another user's \(medians[0]), unknown \(medians[1]), ratio \(medians[0] / medians[1])")
+                print(
+                    "\(row.name): another user's \(medians[0]), unknown \(medians[1]), ratio \(medians[0] / medians[1])"
+                )
             }
         }
     }

@@ -10,11 +10,17 @@ extension EndToEnd {
     struct AddingTests {
         /// Returns true if a user may add others, with every kind of request that adds them. A refusal names the
         /// participants and does not change the conversation.
-        private func mayAdd(_ others: [TestUser], to conversation: Conversation, by user: TestUser, on socket: ProtocolSocket) async throws -> Bool {
+        private func mayAdd(
+            _ others: [TestUser], to conversation: Conversation, by user: TestUser, on socket: ProtocolSocket
+        ) async throws -> Bool {
             let body: JSONValue = ["participants": .array(others.map { .string($0.identity) }), "distinct": false]
             let before = try await user.view(of: conversation)
-            let patch = try await user.call("PATCH", conversation.path, .array(others.map { add($0) } + [set("metadata.a", "1")]))
-            let (created, asked) = (try await user.call("POST", "/conversations", body), try await socket.ask("Conversation.create", nil, body))
+            let patch = try await user.call(
+                "PATCH", conversation.path, .array(others.map { add($0) } + [set("metadata.a", "1")]))
+            let (created, asked) = (
+                try await user.call("POST", "/conversations", body),
+                try await socket.ask("Conversation.create", nil, body)
+            )
             if patch.isSuccess, created.isSuccess, asked.isSuccess { return true }
             for answer in [patch, created] {
                 #expect(answer.status == 422 && answer.errorID == "invalid_property", "\(answer.json)")
@@ -66,7 +72,8 @@ extension EndToEnd {
             #expect(try await !mayAdd([ben], to: other, by: ana, on: socket))
             try await ana.send("hello", to: own)
             #expect(try await mayAdd([cleo], to: other, by: ana, on: socket))
-            try await server.does("POST", as: "ana", "/conversations", ["participants": [.string(ben.identity)], "distinct": false])
+            try await server.does(
+                "POST", as: "ana", "/conversations", ["participants": [.string(ben.identity)], "distinct": false])
             for wrong in [-1, 10_001, 1.5, "60", nil] as [JSONValue] {
                 let refused = try await server.call("PATCH", "", [set("stranger_additions_per_hour", wrong)])
                 #expect(refused.json["data"]["property"].string == "stranger_additions_per_hour", "\(wrong)")

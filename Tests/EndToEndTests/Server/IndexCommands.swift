@@ -17,7 +17,8 @@ struct IndexCommands {
 
     @discardableResult
     func run(_ words: String..., fails: Bool = false) async throws -> (json: JSONValue, errorOutput: String) {
-        let exit = try await StrataProgram().run(["app", "index"] + words + [app.id], environment: ["STRATA_DATABASE_URL": database])
+        let exit = try await StrataProgram()
+            .run(["app", "index"] + words + [app.id], environment: ["STRATA_DATABASE_URL": database])
         try #require((exit.status != 0) == fails, "\(exit.errorOutput)")
         return ((try? JSONValue(parsing: Data(exit.output.utf8))) ?? .null, exit.errorOutput)
     }
@@ -25,7 +26,8 @@ struct IndexCommands {
     func make(_ property: String) async throws {
         try await run("add", property, "--json")
         try await eventually("the index of \(property) is ready") {
-            try await run("list", "--json").json.array?.contains { $0["property"].string == property && $0["state"].string == "ready" } == true
+            try await run("list", "--json").json.array?
+                .contains { $0["property"].string == property && $0["state"].string == "ready" } == true
         }
     }
 }

@@ -23,7 +23,10 @@ extension EndToEnd {
             let before = try await ana.converse(with: [ben], metadata: ["status": "open"], distinct: false)
             try await IndexCommands(app, cluster).make("metadata.status")
             var open = [before.id]
-            for _ in 0..<3 { open.insert(try await ana.converse(with: [ben], metadata: ["status": "open"], distinct: false).id, at: 0) }
+            for _ in 0..<3 {
+                open.insert(
+                    try await ana.converse(with: [ben], metadata: ["status": "open"], distinct: false).id, at: 0)
+            }
             let closed = try await ana.converse(with: [ben, cleo], metadata: ["status": "closed"], distinct: false)
             _ = try await ana.converse(with: [cleo], metadata: ["status": "open"], distinct: false)
             try await ana.send("hello", to: before)
@@ -38,8 +41,10 @@ extension EndToEnd {
                 #expect(last["unread_message_count"].int == 1 && last["metadata"]["status"].string == "open")
                 #expect(last["last_message"]["parts"][0]["body"].string == "hello")
             }
-            #expect(ids(try await server.does("GET", as: "ben", "/conversations?metadata.status.prefix=cl")) == [closed.id])
-            #expect(ids(try await server.does("GET", as: "cleo", "/conversations?metadata.status.exists=true")).count == 2)
+            #expect(
+                ids(try await server.does("GET", as: "ben", "/conversations?metadata.status.prefix=cl")) == [closed.id])
+            #expect(
+                ids(try await server.does("GET", as: "cleo", "/conversations?metadata.status.exists=true")).count == 2)
 
             // Links lead through all pages and preserve the condition.
             var (found, path): ([String], String?) = ([], "/conversations?metadata.status=open&page_size=3")
@@ -47,7 +52,8 @@ extension EndToEnd {
                 let answer = try await ben.does("GET", next)
                 found += ids(answer)
                 #expect(answer.header("Layer-Count") == "4")
-                path = answer.header("Link")?.firstMatch(of: #/<[^>]*?(/conversations[^>]*)>; rel="next"/#).map { String($0.1) }
+                path = answer.header("Link")?.firstMatch(of: #/<[^>]*?(/conversations[^>]*)>; rel="next"/#)
+                    .map { String($0.1) }
             }
             #expect(found == open)
 
@@ -59,7 +65,9 @@ extension EndToEnd {
             #expect(ids(try await ben.does("GET", "/conversations?metadata.status=closed")) == [closed.id, before.id])
         }
 
-        @Test("the app's server finds exactly the app's matching conversations, in each version's form, and cannot list all")
+        @Test(
+            "the app's server finds exactly the app's matching conversations, in each version's form, and cannot list all"
+        )
         func ofApp() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -67,7 +75,10 @@ extension EndToEnd {
             var server = AppServer(app)
             try await IndexCommands(app, cluster).make("metadata.status")
             var open: [String] = []
-            for _ in 0..<3 { open.insert(try await ana.converse(with: [ben], metadata: ["status": "open"], distinct: false).id, at: 0) }
+            for _ in 0..<3 {
+                open.insert(
+                    try await ana.converse(with: [ben], metadata: ["status": "open"], distinct: false).id, at: 0)
+            }
             _ = try await ben.converse(with: [ana], metadata: ["status": "closed"], distinct: false)
             let other = AppServer(try await cluster.app())
             for version in ["1.0", "1.1", "2.0", "3.0"] {
@@ -79,7 +90,8 @@ extension EndToEnd {
                 #expect(answer.json[0]["metadata"]["status"].string == "open")
                 #expect(answer.json[0]["unread_message_count"] == .null)
                 let path = try #require(
-                    answer.header("Link")?.firstMatch(of: #/<[^>]*?/apps/[^/]*(/conversations[^>]*)>; rel="next"/#).map { String($0.1) })
+                    answer.header("Link")?.firstMatch(of: #/<[^>]*?/apps/[^/]*(/conversations[^>]*)>; rel="next"/#)
+                        .map { String($0.1) })
                 #expect(ids(try await server.call("GET", path)) == [open[2]])
             }
             let all = try await server.call("GET", "/conversations")
@@ -87,8 +99,12 @@ extension EndToEnd {
             #expect(try await other.call("GET", "/conversations?metadata.status=open").errorID == "invalid_property")
             // Changes made by the server itself are indexed, too.
             let made = try await server.call(
-                "POST", "/conversations", ["participants": ["layer:///identities/cleo"], "distinct": false, "metadata": ["status": "new"]])
-            #expect(ids(try await server.call("GET", "/conversations?metadata.status=new")) == [try #require(made.json["id"].string)])
+                "POST", "/conversations",
+                ["participants": ["layer:///identities/cleo"], "distinct": false, "metadata": ["status": "new"]])
+            #expect(
+                ids(try await server.call("GET", "/conversations?metadata.status=new")) == [
+                    try #require(made.json["id"].string)
+                ])
             let patch: JSONValue = [["operation": "set", "property": "metadata.status", "value": "old"]]
             #expect(try await server.call("PATCH", layerPath(made.json["id"].string ?? ""), patch).status == 204)
             #expect(ids(try await server.call("GET", "/conversations?metadata.status=new")) == [])
@@ -97,7 +113,9 @@ extension EndToEnd {
             #expect(ids(try await server.call("GET", "/conversations?metadata.status=old")) == [])
         }
 
-        @Test("indexes are added, listed and removed by the Server API and the command; a query without one is refused by name")
+        @Test(
+            "indexes are added, listed and removed by the Server API and the command; a query without one is refused by name"
+        )
         func indexes() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -108,23 +126,34 @@ extension EndToEnd {
             #expect(unknown.json["data"]["property"].string == "metadata.status")
 
             let created = try await server.call("POST", "/indexes", ["property": "metadata.status"])
-            #expect(created.status == 201 && created.json["property"].string == "metadata.status" && created.json["ready_at"] == .null)
+            #expect(
+                created.status == 201 && created.json["property"].string == "metadata.status"
+                    && created.json["ready_at"] == .null)
             #expect(created.json["state"].string == "building")
             let url = try #require(created.json["url"].string.flatMap { URL(string: $0) })
             #expect(url.path == "/apps/\(server.appID)/indexes/metadata.status")
             #expect(try await server.call("POST", "/indexes", ["property": "metadata.status"]).status == 200)
-            try await eventually("it is ready") { try await server.call("GET", "/indexes/metadata.status").json["state"].string == "ready" }
+            try await eventually("it is ready") {
+                try await server.call("GET", "/indexes/metadata.status").json["state"].string == "ready"
+            }
             #expect(try await ana.call("GET", "/conversations?metadata.status=open").status == 200)
 
             try await commands.run("add", "metadata.a.b")
             let list = try await server.call("GET", "/indexes")
             #expect(list.json.array?.map { $0["property"].string } == ["metadata.a.b", "metadata.status"])
             #expect(list.header("Layer-Count") == "2")
-            #expect(try await commands.run("list", "--json").json.array?.compactMap { $0["property"].string } == ["metadata.a.b", "metadata.status"])
+            #expect(
+                try await commands.run("list", "--json").json.array?.compactMap { $0["property"].string } == [
+                    "metadata.a.b", "metadata.status",
+                ])
             try await commands.run("remove", "metadata.a.b")
-            #expect(try await commands.run("remove", "metadata.a.b", fails: true).errorOutput.contains("There is no index metadata.a.b"))
+            #expect(
+                try await commands.run("remove", "metadata.a.b", fails: true).errorOutput
+                    .contains("There is no index metadata.a.b"))
             #expect(try await server.call("DELETE", "/indexes/metadata.status").status == 204)
-            for (method, path) in [("DELETE", "/indexes/metadata.status"), ("GET", "/indexes/metadata.status"), ("GET", "/indexes/status")] {
+            for (method, path) in [
+                ("DELETE", "/indexes/metadata.status"), ("GET", "/indexes/metadata.status"), ("GET", "/indexes/status"),
+            ] {
                 let answer = try await server.call(method, path)
                 #expect("\(answer.status) \(answer.errorID ?? "")" == "404 not_found", "\(method) \(path)")
             }
@@ -132,13 +161,19 @@ extension EndToEnd {
 
             for (body, outcome, property) in [
                 ([:], "missing_property", "property"), (["property": 1], "invalid_property", "property"),
-                (["property": "status"], "invalid_property", "property"), (["property": "metadata.__proto__"], "invalid_property", "property"),
+                (["property": "status"], "invalid_property", "property"),
+                (["property": "metadata.__proto__"], "invalid_property", "property"),
             ] as [(JSONValue, String, String)] {
                 let answer = try await server.call("POST", "/indexes", body)
                 #expect(answer.errorID == outcome && answer.json["data"]["property"].string == property, "\(body)")
             }
-            for number in 0..<16 { #expect(try await server.call("POST", "/indexes", ["property": .string("metadata.k\(number)")]).status == 201) }
-            #expect(try await server.call("POST", "/indexes", ["property": "metadata.more"]).errorID == "invalid_property")
+            for number in 0..<16 {
+                #expect(
+                    try await server.call("POST", "/indexes", ["property": .string("metadata.k\(number)")]).status
+                        == 201)
+            }
+            #expect(
+                try await server.call("POST", "/indexes", ["property": "metadata.more"]).errorID == "invalid_property")
             #expect(try await commands.run("add", "metadata.more", fails: true).errorOutput.contains("16 indexes"))
         }
 
@@ -150,7 +185,8 @@ extension EndToEnd {
                 let count = 12_000
                 func sql(_ text: String) async throws -> String {
                     let name = try #require(URL(string: cluster.databaseURL)?.lastPathComponent)
-                    return try await cluster.postgres.runSQL(text, database: name).trimmingCharacters(in: .whitespacesAndNewlines)
+                    return try await cluster.postgres.runSQL(text, database: name)
+                        .trimmingCharacters(in: .whitespacesAndNewlines)
                 }
                 for other in 0..<6 {
                     _ = try await sql(

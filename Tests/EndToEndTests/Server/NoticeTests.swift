@@ -25,14 +25,21 @@ extension EndToEnd {
             let put = try await server.call("PUT", "/users/ben/badge", ["external_unread_count": 15])
             #expect(put.status == 204 && put.body.isEmpty)
             #expect(try await server.call("GET", "/users/ben/badge").json == expected(15))
-            #expect(try await server.call("PATCH", "/users/ben/badge", [set("external_unread_count", 3)]).json == expected(3))
+            #expect(
+                try await server.call("PATCH", "/users/ben/badge", [set("external_unread_count", 3)]).json
+                    == expected(3))
             #expect(try await server.call("GET", "/users/ben/badge").json == expected(3))
             for wrong in [-1, 1.5, "1"] as [JSONValue] {
-                #expect(try await server.call("PUT", "/users/ben/badge", ["external_unread_count": wrong]).errorID == "invalid_property")
+                #expect(
+                    try await server.call("PUT", "/users/ben/badge", ["external_unread_count": wrong]).errorID
+                        == "invalid_property")
             }
             #expect(try await server.call("PUT", "/users/ben/badge", [:]).errorID == "missing_property")
             for setting in ["unread_conversations", "external", "disabled", "unread_messages"] {
-                try await succeeds(server.call("PATCH", "", [set("badge_counts", .string(setting)), set("badge_counts_announcements", true)]), 202)
+                try await succeeds(
+                    server.call(
+                        "PATCH", "", [set("badge_counts", .string(setting)), set("badge_counts_announcements", true)]),
+                    202)
             }
             #expect(try await server.call("PATCH", "", [set("badge_counts", "all")]).errorID == "invalid_property")
         }
@@ -50,7 +57,8 @@ extension EndToEnd {
             let isFirst = version.hasPrefix("1")
             let recipients: JSONValue = isFirst ? ["ana", "ben"] : [.string(ana.identity), .string(ben.identity)]
             var body: JSONValue = [
-                "recipients": recipients, "parts": [["mime_type": "text/plain", "body": "Hello"]], "notification": ["text": "hi"],
+                "recipients": recipients, "parts": [["mime_type": "text/plain", "body": "Hello"]],
+                "notification": ["text": "hi"],
             ]
             body[isFirst ? "sender" : "sender_id"] = isFirst ? ["name": "The Team"] : "layer:///identities/news"
             let id = UUID().uuidString.lowercased()
@@ -59,16 +67,21 @@ extension EndToEnd {
             #expect(answer.json["id"].string == "layer:///announcements/\(id)")
             #expect(answer.json["recipients"] == recipients)
             #expect(answer.json["sender"][isFirst ? "name" : "display_name"].string == (isFirst ? "The Team" : "News"))
-            #expect((answer.json["parts"][0]["id"].string != nil) == !isFirst && answer.json["parts"][0]["body"].string == "Hello")
+            #expect(
+                (answer.json["parts"][0]["id"].string != nil) == !isFirst
+                    && answer.json["parts"][0]["body"].string == "Hello")
             for socket in sockets {
                 let packet = try await socket.change("create", "Announcement", "layer:///announcements/\(id)")
                 #expect(packet.data["sender"]["display_name"].string == (isFirst ? "The Team" : "News"))
             }
-            let again = try await server.call("POST", "/announcements", body, headers: ["If-None-Match": id.uppercased()])
+            let again = try await server.call(
+                "POST", "/announcements", body, headers: ["If-None-Match": id.uppercased()])
             #expect(again.status == 202 && again.json == answer.json)
             #expect(try await ana.does("GET", "/announcements").json.array?.count == 1)
             body["parts"] = [["mime_type": "text/plain", "body": "Other"]]
-            #expect(try await server.call("POST", "/announcements", body, headers: ["If-None-Match": id]).errorID == "id_in_use")
+            #expect(
+                try await server.call("POST", "/announcements", body, headers: ["If-None-Match": id]).errorID
+                    == "id_in_use")
             let wrong = try await server.call("POST", "/announcements", body, headers: ["If-None-Match": "*"])
             #expect("\(wrong.status) \(wrong.errorID ?? "")" == "400 invalid_request_id")
         }
@@ -91,15 +104,23 @@ extension EndToEnd {
             }
             let content: JSONValue = ["id": .string("layer:///content/\(UUID().uuidString)"), "size": 1]
             let rows: [(JSONValue, String, String)] = [
-                (["parts": "x"], "missing_property", "recipients"), (body(["recipients": .null]), "missing_property", "recipients"),
-                (body([sender.0: .null]), "missing_property", sender.0), (body(["parts": .null]), "missing_property", "parts"),
-                (body(["recipients": "everyone"]), "invalid_property", "recipients"), (body(["recipients": []]), "invalid_property", "recipients"),
-                (body(["recipients": [1]]), "invalid_property", "recipients.0"), (body(["parts": []]), "invalid_property", "parts"),
+                (["parts": "x"], "missing_property", "recipients"),
+                (body(["recipients": .null]), "missing_property", "recipients"),
+                (body([sender.0: .null]), "missing_property", sender.0),
+                (body(["parts": .null]), "missing_property", "parts"),
+                (body(["recipients": "everyone"]), "invalid_property", "recipients"),
+                (body(["recipients": []]), "invalid_property", "recipients"),
+                (body(["recipients": [1]]), "invalid_property", "recipients.0"),
+                (body(["parts": []]), "invalid_property", "parts"),
                 (
-                    body(["parts": [["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2049))]]]), "invalid_property",
+                    body(["parts": [["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2049))]]]
+                    ), "invalid_property",
                     "parts.0.body"
                 ),
-                (body(["parts": [["mime_type": "image/png", "content": content]]]), "invalid_property", "parts.0.content"),
+                (
+                    body(["parts": [["mime_type": "image/png", "content": content]]]), "invalid_property",
+                    "parts.0.content"
+                ),
                 isFirst
                     ? (body(["sender": ["user_id": "ana"]]), "invalid_property", "sender.user_id")
                     : (body(["sender_id": "nobody"]), "invalid_property", "sender_id"),
@@ -157,7 +178,8 @@ extension EndToEnd {
             #expect(try await server.call("GET", "/users/ana/badge").json["external_unread_count"] == 7)
 
             let news: JSONValue = [
-                "sender_id": "layer:///identities/ben", "recipients": ["ana"], "parts": [["mime_type": "text/plain", "body": "news"]],
+                "sender_id": "layer:///identities/ben", "recipients": ["ana"],
+                "parts": [["mime_type": "text/plain", "body": "news"]],
             ]
             let announced = try await twice("POST", "/announcements", news)
             #expect(announced.0.status == 202 && announced.1.status == 202 && announced.0.json == announced.1.json)
@@ -173,7 +195,9 @@ extension EndToEnd {
             #expect(one.0.status == 204 && one.1.status == 204)
         }
 
-        @Test("a notification requires recipients and a text or data; without a webhook for pushes it is refused with that reason")
+        @Test(
+            "a notification requires recipients and a text or data; without a webhook for pushes it is refused with that reason"
+        )
         func notifications() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")
@@ -183,13 +207,19 @@ extension EndToEnd {
                 (["recipients": ["ana"], "notification": [:]], "notification.text"),
                 (["recipients": [], "notification": ["text": "x"]], "recipients"),
                 (["recipients": ["ana"], "notification": ["data": ["a": 1]]], "notification.data"),
-                (["recipients": ["ana"], "notification": ["text": "x", "recipients": ["ana": "y"]]], "notification.recipients"),
+                (
+                    ["recipients": ["ana"], "notification": ["text": "x", "recipients": ["ana": "y"]]],
+                    "notification.recipients"
+                ),
             ]
             for (body, property) in rows {
                 let answer = try await server.call("POST", "/notifications", body)
                 #expect(answer.status == 422 && answer.json["data"]["property"].string == property, "\(body)")
             }
-            let body: JSONValue = ["recipients": ["ana"], "notification": ["text": "x", "recipients": ["layer:///identities/ana": ["text": "y"]]]]
+            let body: JSONValue = [
+                "recipients": ["ana"],
+                "notification": ["text": "x", "recipients": ["layer:///identities/ana": ["text": "y"]]],
+            ]
             let answer = try await server.call("POST", "/notifications", body)
             #expect("\(answer.status) \(answer.errorID ?? "")" == "422 invalid_operation")
             #expect(answer.json["message"].string?.contains("webhook") == true)

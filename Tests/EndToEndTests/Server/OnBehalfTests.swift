@@ -8,16 +8,19 @@ import Testing
 extension EndToEnd {
     @Suite("an app's own server on behalf of a user")
     struct OnBehalfTests {
-        @Test("a conversation, message or receipt created on behalf of a user is the user's, and reaches others at once")
+        @Test(
+            "a conversation, message or receipt created on behalf of a user is the user's, and reaches others at once")
         func told() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
             let (anas, bens) = (try await ana.open(), try await ben.open())
             let server = AppServer(app)
-            let created = try await server.does("POST", as: "ana", "/conversations", ["participants": [.string(ben.identity)], "distinct": false])
+            let created = try await server.does(
+                "POST", as: "ana", "/conversations", ["participants": [.string(ben.identity)], "distinct": false])
             let id = try #require(created.json["id"].string)
-            let message = try await server.does("POST", as: "ana", layerPath(id) + "/messages", TestUser.message("from the server"))
+            let message = try await server.does(
+                "POST", as: "ana", layerPath(id) + "/messages", TestUser.message("from the server"))
             for socket in [anas, bens] {
                 let packet = try await socket.message("from the server")
                 #expect(packet.data["sender"]["user_id"].string == "ana")
@@ -37,7 +40,8 @@ extension EndToEnd {
             let server = AppServer(app)
             var ids: [String] = []
             for number in 0..<3 {
-                let conversation = try await ana.does("POST", "/conversations", ["participants": ["layer:///identities/ben"], "distinct": false])
+                let conversation = try await ana.does(
+                    "POST", "/conversations", ["participants": ["layer:///identities/ben"], "distinct": false])
                 ids.append(try #require(conversation.json["id"].string))
                 try await ana.does("POST", layerPath(ids[number]) + "/messages", TestUser.message("\(number)"))
             }
@@ -49,14 +53,23 @@ extension EndToEnd {
             #expect(page.header("Link")?.contains(base + "/conversations?page_size=2&from_id=") == true)
             for conversation in conversations {
                 let last = conversation["last_message"]
-                for url in [conversation["url"], conversation["messages_url"], last["url"], last["receipts_url"], last["conversation"]["url"]] {
+                for url in [
+                    conversation["url"], conversation["messages_url"], last["url"], last["receipts_url"],
+                    last["conversation"]["url"],
+                ] {
                     let path = try #require(url.string.flatMap { URL(string: $0)?.path(percentEncoded: true) })
                     #expect(path.hasPrefix(base + "/"), "\(path)")
                     guard path.hasSuffix("receipts") == false else { continue }
-                    #expect(try await server.call("GET", String(path.dropFirst("/apps/\(server.appID)".count))).status == 200, "\(path)")
+                    #expect(
+                        try await server.call("GET", String(path.dropFirst("/apps/\(server.appID)".count))).status
+                            == 200, "\(path)")
                 }
-                let identity = try #require(conversation["participants"][0]["url"].string.flatMap { URL(string: $0)?.path(percentEncoded: true) })
-                #expect(try await server.call("GET", String(identity.dropFirst("/apps/\(server.appID)".count))).status == 200)
+                let identity = try #require(
+                    conversation["participants"][0]["url"].string
+                        .flatMap { URL(string: $0)?.path(percentEncoded: true) })
+                #expect(
+                    try await server.call("GET", String(identity.dropFirst("/apps/\(server.appID)".count))).status
+                        == 200)
             }
             let refusal = try await server.call("GET", "/users/team%2Fana/conversations/\(UUID().uuidString)")
             #expect(refusal.errorID == "not_found")
@@ -83,7 +96,9 @@ extension EndToEnd {
             let server = AppServer(app)
             let own = try await ben.does("GET", conversation.path).json
             let served = try await server.does("GET", as: "ben", conversation.path).json
-            for member in ["id", "metadata", "unread_message_count", "distinct", "created_at"] { #expect(own[member] == served[member], "\(member)") }
+            for member in ["id", "metadata", "unread_message_count", "distinct", "created_at"] {
+                #expect(own[member] == served[member], "\(member)")
+            }
             #expect(own["last_message"]["id"] == served["last_message"]["id"])
             #expect(try await server.call("GET", "/users/cleo" + conversation.path).errorID == "not_found")
         }
@@ -93,20 +108,25 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")
             let server = AppServer(app)
-            let answer = try await server.call("GET", "/users/ana/conversations", [:], headers: ["If-None-Match": UUID().uuidString])
+            let answer = try await server.call(
+                "GET", "/users/ana/conversations", [:], headers: ["If-None-Match": UUID().uuidString])
             #expect(answer.status == 200)
         }
 
         @Test(
             "a patch accepts each content type that servers send and refuses others; POST may replace PATCH",
-            arguments: ["application/vnd.layer-patch+json", "application/vnd.layer-patch.json", "application/json ;charset=utf-8", "text/plain"])
+            arguments: [
+                "application/vnd.layer-patch+json", "application/vnd.layer-patch.json",
+                "application/json ;charset=utf-8", "text/plain",
+            ])
         func patchTypes(_ type: String) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
             let conversation = try await ana.converse(with: [], distinct: false)
             let server = AppServer(app)
             let patch: JSONValue = [["operation": "set", "property": "metadata.topic", "value": "lunch"]]
-            let answer = try await server.call("PATCH", "/users/ana" + conversation.path, patch, headers: ["Content-Type": type])
+            let answer = try await server.call(
+                "PATCH", "/users/ana" + conversation.path, patch, headers: ["Content-Type": type])
             if type == "text/plain" {
                 #expect("\(answer.status) \(answer.errorID ?? "")" == "406 invalid_header")
                 return #expect(answer.json["data"]["header"].string == "Content-Type")
@@ -115,7 +135,8 @@ extension EndToEnd {
             #expect(try await ana.view(of: conversation)["metadata"] == ["topic": "lunch"])
             let again: JSONValue = [["operation": "delete", "property": "metadata.topic"]]
             let other = try await server.call(
-                "POST", "/users/ana" + conversation.path, again, headers: ["Content-Type": type, "X-HTTP-Method-Override": "PATCH"])
+                "POST", "/users/ana" + conversation.path, again,
+                headers: ["Content-Type": type, "X-HTTP-Method-Override": "PATCH"])
             #expect(other.status == 204)
             #expect(try await ana.view(of: conversation)["metadata"] == [:])
         }
@@ -131,7 +152,9 @@ extension EndToEnd {
             #expect(try await server.does("GET", as: "ana", "/identities").json[0]["user_id"].string == "ben")
             try await server.does("DELETE", as: "ana", "/following/ben")
             #expect(try await server.call("GET", "/users/ana/following/ben").status == 404)
-            #expect(try await server.call("POST", "/users/ana/following", ["cleo", "layer:///identities/dora"]).status == 202)
+            #expect(
+                try await server.call("POST", "/users/ana/following", ["cleo", "layer:///identities/dora"]).status
+                    == 202)
             #expect(try await server.call("GET", "/users/ana/following/cleo").status == 204)
             // Ids in bodies are not percent-encoded.
             #expect(try await server.call("POST", "/users/ana/following", ["a%2Fb"]).status == 202)

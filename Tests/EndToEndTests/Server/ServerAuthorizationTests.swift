@@ -66,16 +66,22 @@ extension EndToEnd {
                 switch caller {
                 case .own: try await server.call(method, path, nil)
                 case .noToken: try await server.call(method, path, headers: ["Authorization": ""])
-                case .session: try await server.call(method, path, headers: ["Authorization": "Layer session-token=\"\(user.token)\""])
+                case .session:
+                    try await server.call(
+                        method, path, headers: ["Authorization": "Layer session-token=\"\(user.token)\""])
                 case .unreadable: try await server.call(method, path, headers: ["Authorization": "Bearer a b"])
-                case .unknown: try await server.call(method, path, headers: ["Authorization": "Bearer \(String(repeating: "a", count: 43))"])
+                case .unknown:
+                    try await server.call(
+                        method, path, headers: ["Authorization": "Bearer \(String(repeating: "a", count: 43))"])
                 case .revoked: try await server.call(method, path, headers: ["Authorization": "Bearer \(revoked)"])
-                case .otherApp: try await server.call(method, path, headers: ["Authorization": "Bearer \(otherApp.token)"])
+                case .otherApp:
+                    try await server.call(method, path, headers: ["Authorization": "Bearer \(otherApp.token)"])
                 case .noApp: try await server.call(method, path, app: UUID().uuidString)
                 case .notAnApp: try await server.call(method, path, app: "chat")
                 case .suspended: try await suspended.call(method, path)
                 case .noVersion: try await server.call(method, path, headers: ["Accept": ""])
-                case .wrongVersion: try await server.call(method, path, headers: ["Accept": "application/vnd.layer+json; version=4.0"])
+                case .wrongVersion:
+                    try await server.call(method, path, headers: ["Accept": "application/vnd.layer+json; version=4.0"])
                 }
             }
         }
@@ -93,14 +99,21 @@ extension EndToEnd {
             return parts.isEmpty ? "" : "/" + parts.joined(separator: "/")
         }
 
-        @Test("every route refuses every caller except the app's own server, with distinct errors for app, token and version")
+        @Test(
+            "every route refuses every caller except the app's own server, with distinct errors for app, token and version"
+        )
         func matrix() async throws {
             let scene = try await Scene(try await Cluster.shared())
             let routes = try AuthorizationTests.served().serverRoutes
             #expect(routes.count > 30)
-            #expect(routes.allSatisfy { $0.access == .server && ($0.path == "/apps/:app" || $0.path.hasPrefix("/apps/:app/")) })
+            #expect(
+                routes.allSatisfy {
+                    $0.access == .server && ($0.path == "/apps/:app" || $0.path.hasPrefix("/apps/:app/"))
+                })
             for route in routes {
-                let path = path(of: route, owner: route.method == "DELETE" && route.path == "/apps/:app/users/:owner" ? "ben" : "ana")
+                let path = path(
+                    of: route,
+                    owner: route.method == "DELETE" && route.path == "/apps/:app/users/:owner" ? "ben" : "ana")
                 for caller in Caller.allCases {
                     let answer = try await scene.ask(caller, route.method, path)
                     let outcome = "\(answer.status) \(answer.errorID ?? "")"
@@ -124,20 +137,24 @@ extension EndToEnd {
                 [["operation": "set", "property": .string(property), "value": value]]
             }
             let bodies: [String: JSONValue] = [
-                "PATCH /apps/:app/users/:owner": patch("suspended", true), "PATCH /apps/:app/users/:owner/identity": patch("display_name", "x"),
+                "PATCH /apps/:app/users/:owner": patch("suspended", true),
+                "PATCH /apps/:app/users/:owner/identity": patch("display_name", "x"),
                 "PUT /apps/:app/users/:owner/badge": ["external_unread_count": 1],
                 "PATCH /apps/:app/users/:owner/badge": patch("external_unread_count", 1),
                 "POST /apps/:app/users/:owner/blocks": ["user_id": "ben"],
             ]
             // These routes create the user.
             let making = ["POST /apps/:app/users/:owner/identity", "PUT /apps/:app/users/:owner/identity"]
-            for route in try AuthorizationTests.served().serverRoutes where route.path.contains(":owner") && !making.contains("\(route)") {
+            for route in try AuthorizationTests.served().serverRoutes
+            where route.path.contains(":owner") && !making.contains("\(route)") {
                 let answer = try await server.call(route.method, path(of: route, owner: "no-one"), bodies["\(route)"])
                 #expect("\(answer.status) \(answer.errorID ?? "")" == "404 not_found", "\(route)")
             }
         }
 
-        @Test("a refusal of a wrong version names the header; each version of the Server API is accepted", arguments: ["1.0", "1.1", "2.0", "3.0"])
+        @Test(
+            "a refusal of a wrong version names the header; each version of the Server API is accepted",
+            arguments: ["1.0", "1.1", "2.0", "3.0"])
         func versions(_ version: String) async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn("ana")
@@ -145,9 +162,11 @@ extension EndToEnd {
             server.version = version
             #expect(try await server.call("GET", "/users/ana/conversations").status == 200)
             let spaced = try await server.call(
-                "GET", "/users/ana/conversations", headers: ["Accept": "application/vnd.layer+json ; version=\"\(version)\""])
+                "GET", "/users/ana/conversations",
+                headers: ["Accept": "application/vnd.layer+json ; version=\"\(version)\""])
             #expect(spaced.status == 200)
-            let refused = try await server.call("GET", "/users/ana/conversations", headers: ["Accept": "application/json"])
+            let refused = try await server.call(
+                "GET", "/users/ana/conversations", headers: ["Accept": "application/json"])
             #expect(refused.json["data"]["header"].string == "Accept")
         }
 
@@ -157,7 +176,9 @@ extension EndToEnd {
             _ = try await app.signIn("ana")
             let server = AppServer(app)
             for path in ["/nothing", "/users/ana/nothing/at/all", "/users/ana/conversations/x/y/z"] {
-                #expect(try await server.call("GET", path, headers: ["Authorization": ""]).errorID == "authentication_required")
+                #expect(
+                    try await server.call("GET", path, headers: ["Authorization": ""]).errorID
+                        == "authentication_required")
                 let untold = try await server.call("GET", path, headers: ["Authorization": ""])
                 #expect(untold.json["message"].string?.contains("needs a server token") == true)
                 #expect(try await server.call("GET", path, headers: ["Accept": ""]).errorID == "invalid_header")
@@ -166,7 +187,8 @@ extension EndToEnd {
             }
             // The same holds for prefixes of longer paths, for the app itself, and for HEAD, which no path supports.
             for (method, path) in [
-                ("GET", "/users"), ("POST", "/users"), ("GET", "/users/"), ("GET", "/users/ana/messages"), ("GET", "/identities"), ("DELETE", "/"),
+                ("GET", "/users"), ("POST", "/users"), ("GET", "/users/"), ("GET", "/users/ana/messages"),
+                ("GET", "/identities"), ("DELETE", "/"),
                 ("HEAD", "/nothing"), ("HEAD", "/users"), ("HEAD", "/users/ana/conversations"), ("HEAD", ""),
             ] {
                 let refused = try await server.call(method, path, headers: ["Authorization": ""])
@@ -176,7 +198,8 @@ extension EndToEnd {
                 let isServed = ["/users/ana/conversations", "/users/ana", "/", ""].contains(path)
                 #expect(answer.status == (isServed ? 405 : 404), "\(method) \(path)")
             }
-            #expect(try await server.call("PUT", "/users/ana/conversations", headers: ["Authorization": ""]).status == 401)
+            #expect(
+                try await server.call("PUT", "/users/ana/conversations", headers: ["Authorization": ""]).status == 401)
             let answer = try await server.call("PUT", "/users/ana/conversations")
             #expect("\(answer.status) \(answer.errorID ?? "")" == "405 method_not_allowed")
             #expect(answer.header("Allow") == "GET, POST")

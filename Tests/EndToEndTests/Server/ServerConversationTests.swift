@@ -10,16 +10,21 @@ extension EndToEnd {
     struct ServerConversationTests {
         private func outcome(_ answer: RESTResponse) -> String { "\(answer.status) \(answer.errorID ?? "")" }
 
-        @Test("a new conversation is visible to its participants at once, in each version's form", arguments: ["1.0", "1.1", "2.0", "3.0"])
+        @Test(
+            "a new conversation is visible to its participants at once, in each version's form",
+            arguments: ["1.0", "1.1", "2.0", "3.0"])
         func create(_ version: String) async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
             let (anas, bens) = (try await ana.open(), try await ben.open())
             var server = AppServer(app)
             server.version = version
-            let named: JSONValue = version < "2" ? ["ana", "ben", "never seen"] : [.string(ana.identity), "ben", "layer:///identities/never%20seen"]
+            let named: JSONValue =
+                version < "2"
+                ? ["ana", "ben", "never seen"] : [.string(ana.identity), "ben", "layer:///identities/never%20seen"]
             let created = try await server.call(
-                "POST", "/conversations", ["participants": named, "distinct": false, "metadata": ["title": "Lunch"], "significance": .null])
+                "POST", "/conversations",
+                ["participants": named, "distinct": false, "metadata": ["title": "Lunch"], "significance": .null])
             #expect(created.status == 201)
             let id = try #require(created.json["id"].string)
             let path = layerPath(id)
@@ -42,11 +47,14 @@ extension EndToEnd {
             // Only a request with `If-None-Match` can be a repetition.
             let uuid = UUID().uuidString
             let header = ["If-None-Match": "\"\(uuid)\""]
-            let first = try await server.call("POST", "/conversations", ["participants": named, "distinct": false], headers: header)
-            let second = try await server.call("POST", "/conversations", ["participants": named, "distinct": false], headers: header)
+            let first = try await server.call(
+                "POST", "/conversations", ["participants": named, "distinct": false], headers: header)
+            let second = try await server.call(
+                "POST", "/conversations", ["participants": named, "distinct": false], headers: header)
             #expect(first.status == 201 && second.status == 201 && first.json == second.json)
             #expect(first.json["id"].string == "layer:///conversations/\(uuid.lowercased())")
-            let wrong = try await server.call("POST", "/conversations", ["participants": named], headers: ["If-None-Match": "once"])
+            let wrong = try await server.call(
+                "POST", "/conversations", ["participants": named], headers: ["If-None-Match": "once"])
             #expect(outcome(wrong) == "400 invalid_request_id" && wrong.json["code"] == 3)
         }
 
@@ -60,11 +68,15 @@ extension EndToEnd {
             let created = try await server.call("POST", "/conversations", body)
             #expect(created.status == 201 && created.json["distinct"] == true)
             for metadata: JSONValue in [["a": "1"], .null] {
-                let found = try await server.call("POST", "/conversations", ["participants": ["ben", "ana", "ben"], "metadata": metadata])
+                let found = try await server.call(
+                    "POST", "/conversations", ["participants": ["ben", "ana", "ben"], "metadata": metadata])
                 #expect(found.status == 200 && found.json == created.json)
             }
-            let refused = try await server.call("POST", "/conversations", ["participants": ["ana", "ben"], "metadata": ["a": "2"]])
-            #expect(outcome(refused) == "409 conflict" && refused.json["code"] == 108 && refused.json["data"] == created.json)
+            let refused = try await server.call(
+                "POST", "/conversations", ["participants": ["ana", "ben"], "metadata": ["a": "2"]])
+            #expect(
+                outcome(refused) == "409 conflict" && refused.json["code"] == 108
+                    && refused.json["data"] == created.json)
             let own = try await ana.does("POST", "/conversations", ["participants": ["layer:///identities/ben"]])
             #expect(own.json["id"] == created.json["id"])
         }
@@ -78,14 +90,22 @@ extension EndToEnd {
                 ("POST", "/conversations", [:], "422 missing_property", "participants"),
                 ("POST", "/conversations", ["participants": []], "422 invalid_property", "participants"),
                 ("POST", "/conversations", ["participants": "ana"], "422 invalid_property", "participants"),
-                ("POST", "/conversations", [], "422 missing_property", "participants"), ("POST", "/conversations", [1], "400 invalid_request", nil),
-                ("POST", "/conversations", ["participants": ["ana"], "metadata": ["a": 5]], "422 invalid_property", "metadata.a"),
+                ("POST", "/conversations", [], "422 missing_property", "participants"),
+                ("POST", "/conversations", [1], "400 invalid_request", nil),
+                (
+                    "POST", "/conversations", ["participants": ["ana"], "metadata": ["a": 5]], "422 invalid_property",
+                    "metadata.a"
+                ),
                 ("GET", unknown, nil, "404 not_found", nil), ("GET", "/conversations/x", nil, "404 not_found", nil),
                 ("DELETE", unknown, nil, "404 not_found", nil), ("PATCH", unknown, [], "404 not_found", nil),
                 ("POST", unknown + "/messages", [:], "422 missing_property", "sender_id"),
                 ("POST", unknown + "/messages", ["sender_id": "ana"], "422 missing_property", "parts"),
-                ("POST", unknown + "/messages", TestUser.message("x").merging(["sender_id": "ana"]), "404 not_found", nil),
-                ("GET", unknown + "/messages", nil, "404 not_found", nil), ("PUT", "/conversations", nil, "405 method_not_allowed", nil),
+                (
+                    "POST", unknown + "/messages", TestUser.message("x").merging(["sender_id": "ana"]), "404 not_found",
+                    nil
+                ),
+                ("GET", unknown + "/messages", nil, "404 not_found", nil),
+                ("PUT", "/conversations", nil, "405 method_not_allowed", nil),
                 ("POST", unknown + "/content", nil, "406 invalid_header", nil),
             ]
             for (method, path, body, expected, property) in cases {
@@ -112,15 +132,22 @@ extension EndToEnd {
                 "PATCH", path,
                 [
                     ["operation": "add", "property": "participants", "id": "layer:///identities/ben"],
-                    ["operation": "remove", "property": "participants", "value": "layer:///identities/cleo"], set("metadata.a.b", "1"),
+                    ["operation": "remove", "property": "participants", "value": "layer:///identities/cleo"],
+                    set("metadata.a.b", "1"),
                 ])
             #expect(first.status == 204 && first.body.isEmpty)
             let told = try await bens.change("create", "Conversation", id)
             #expect(Set((told.data["participants"].array ?? []).compactMap { $0["user_id"].string }) == ["ana", "ben"])
-            _ = try await anas.change("update", "Conversation", id) { $0.array?.contains { $0["property"].string == "metadata.a.b" } == true }
+            _ = try await anas.change("update", "Conversation", id) {
+                $0.array?.contains { $0["property"].string == "metadata.a.b" } == true
+            }
             server.version = "1.0"
             let second = try await server.call(
-                "POST", path, [["operation": "set", "property": "participants", "value": ["ana", "ben", "50%"]], set("metadata", ["c": "2"])],
+                "POST", path,
+                [
+                    ["operation": "set", "property": "participants", "value": ["ana", "ben", "50%"]],
+                    set("metadata", ["c": "2"]),
+                ],
                 headers: ["X-HTTP-Method-Override": "PATCH", "If-None-Match": UUID().uuidString])
             #expect(second.status == 204)
             let now = try await server.call("GET", path).json
@@ -128,10 +155,16 @@ extension EndToEnd {
             #expect(now["metadata"] == ["c": "2"] && now["distinct"] == false)
             #expect(try await server.call("PATCH", path, []).status == 204)
             let wrong: [(JSONValue, String, String)] = [
-                ([["operation": "set", "property": "participants", "value": []]], "422 invalid_property", "participants"),
+                (
+                    [["operation": "set", "property": "participants", "value": []]], "422 invalid_property",
+                    "participants"
+                ),
                 ([["operation": "rename", "property": "metadata.a"]], "422 invalid_operation", "0.operation"),
                 ([["operation": "set", "property": "distinct", "value": true]], "422 invalid_property", "distinct"),
-                ([set("metadata.x", "1"), ["operation": "delete", "property": "participants"]], "422 invalid_property", "participants"),
+                (
+                    [set("metadata.x", "1"), ["operation": "delete", "property": "participants"]],
+                    "422 invalid_property", "participants"
+                ),
             ]
             for (body, expected, property) in wrong {
                 let answer = try await server.call("PATCH", path, body)
@@ -140,7 +173,9 @@ extension EndToEnd {
             #expect(try await server.call("GET", path).json == now)
         }
 
-        @Test("a deletion applies to all and is repeatable; a deleted conversation is gone, and an unknown one is not found")
+        @Test(
+            "a deletion applies to all and is repeatable; a deleted conversation is gone, and an unknown one is not found"
+        )
         func delete() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -154,7 +189,8 @@ extension EndToEnd {
             #expect(packet.data["mode"].string == "all_participants")
             #expect(try await server.call("DELETE", path).status == 204)
             let asked: [(String, String, JSONValue?)] = [
-                ("GET", path, nil), ("GET", path + "/messages", nil), ("PATCH", path, [set("metadata.a", "1")]), ("PATCH", path, []),
+                ("GET", path, nil), ("GET", path + "/messages", nil), ("PATCH", path, [set("metadata.a", "1")]),
+                ("PATCH", path, []),
                 ("POST", path + "/messages", TestUser.message("x").merging(["sender_id": "ana"])),
             ]
             for (method, path, body) in asked {
@@ -173,7 +209,8 @@ extension EndToEnd {
             server.version = "1.0"
             let created = try await server.call("POST", "/conversations", ["participants": ["ana", "ben"]])
             let path = layerPath(try #require(created.json["id"].string))
-            let sent = try await server.call("POST", path + "/messages", TestUser.message("hi").merging(["sender": ["name": "Concierge"]]))
+            let sent = try await server.call(
+                "POST", path + "/messages", TestUser.message("hi").merging(["sender": ["name": "Concierge"]]))
             #expect(sent.status == 201)
             let list = try await server.does("GET", as: "ana", "/conversations")
             #expect(list.header("Layer-Count") == "1")
@@ -196,7 +233,10 @@ extension EndToEnd {
             #expect(try await server.does("GET", as: "ana", path).json["unread_message_count"] == 0)
             let again = try await server.call("POST", "/users/ana\(path)/mark_all_read")
             #expect(again.status == 202 && (again.json["position"].int ?? 0) >= position)
-            #expect(try await server.call("GET", path + "/messages").json[0]["recipient_status"] == ["ana": "read", "ben": "sent"])
+            #expect(
+                try await server.call("GET", path + "/messages").json[0]["recipient_status"] == [
+                    "ana": "read", "ben": "sent",
+                ])
             #expect(try await server.call("DELETE", "/users/ben\(messagePath)?mode=my_devices").status == 204)
             #expect(try await server.call("GET", "/users/ben\(messagePath)").status == 404)
         }

@@ -17,18 +17,21 @@ extension EndToEnd {
             let cluster = try await Cluster.shared()
             let page = try String(contentsOf: Self.root.appending(path: "docs/server-api.md"), encoding: .utf8)
             // The section on the bot is tested by scripts/check_bot.py, because its commands do not end.
-            let blocks = page.components(separatedBy: "\n## A bot\n")[0].components(separatedBy: "```bash\n").dropFirst()
+            let blocks = page.components(separatedBy: "\n## A bot\n")[0].components(separatedBy: "```bash\n")
+                .dropFirst()
                 .compactMap { $0.components(separatedBy: "```").first }
             #expect(blocks.count == 3)
             let directory = try TestDirectory.make("server-api")
             let strata = URL(filePath: try Executables.find("strata")).deletingLastPathComponent().path
             let environment = [
-                "PATH": "\(strata):/usr/bin:/bin", "STRATA_HOME": directory + "/home", "STRATA_DATABASE_URL": cluster.databaseURL,
+                "PATH": "\(strata):/usr/bin:/bin", "STRATA_HOME": directory + "/home",
+                "STRATA_DATABASE_URL": cluster.databaseURL,
                 "API": cluster.client().baseURL,
             ]
             let script = "set -euo pipefail\n" + blocks.joined()
             let launch = Launch(
-                "/bin/bash", arguments: ["-c", script], environment: environment, directory: directory, output: .capture(limit: 1 << 20))
+                "/bin/bash", arguments: ["-c", script], environment: environment, directory: directory,
+                output: .capture(limit: 1 << 20))
             let exit = try await ChildProcess.run(launch, timeout: .seconds(60))
             #expect(exit.status == 0)
             let message = try JSONValue(parsing: Data(exit.output.utf8))

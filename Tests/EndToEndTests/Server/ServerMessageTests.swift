@@ -26,14 +26,20 @@ extension EndToEnd {
                 var server = AppServer(app)
                 server.version = version
                 self.server = server
-                let created = try await server.call("POST", "/conversations", ["participants": ["ana", "ben"], "distinct": false])
+                let created = try await server.call(
+                    "POST", "/conversations", ["participants": ["ana", "ben"], "distinct": false])
                 path = layerPath(try #require(created.json["id"].string))
             }
 
-            var sender: [String: JSONValue] { server.version < "2" ? ["sender": ["user_id": "ana"]] : ["sender_id": "layer:///identities/ana"] }
+            var sender: [String: JSONValue] {
+                server.version < "2" ? ["sender": ["user_id": "ana"]] : ["sender_id": "layer:///identities/ana"]
+            }
 
-            func send(_ text: String, by sender: [String: JSONValue]? = nil, headers: [String: String] = [:]) async throws -> RESTResponse {
-                try await server.call("POST", path + "/messages", TestUser.message(text).merging(sender ?? self.sender), headers: headers)
+            func send(
+                _ text: String, by sender: [String: JSONValue]? = nil, headers: [String: String] = [:]
+            ) async throws -> RESTResponse {
+                try await server.call(
+                    "POST", path + "/messages", TestUser.message(text).merging(sender ?? self.sender), headers: headers)
             }
 
             func bot(_ user: String) async throws {
@@ -52,7 +58,9 @@ extension EndToEnd {
 
         private func outcome(_ answer: RESTResponse) -> String { "\(answer.status) \(answer.errorID ?? "")" }
 
-        @Test("a message on behalf of a participant is theirs: they have read it, and all receive it", arguments: ["1.0", "1.1", "2.0", "3.0"])
+        @Test(
+            "a message on behalf of a participant is theirs: they have read it, and all receive it",
+            arguments: ["1.0", "1.1", "2.0", "3.0"])
         func participant(_ version: String) async throws {
             let scene = try await Scene(version)
             let (anas, bens) = (try await scene.ana.open(), try await scene.ben.open())
@@ -60,7 +68,9 @@ extension EndToEnd {
             let sent = try await scene.send("from the server", headers: header)
             #expect(sent.status == 201)
             let status: JSONValue =
-                version < "2" ? ["ana": "read", "ben": "sent"] : ["layer:///identities/ana": "read", "layer:///identities/ben": "sent"]
+                version < "2"
+                ? ["ana": "read", "ben": "sent"]
+                : ["layer:///identities/ana": "read", "layer:///identities/ben": "sent"]
             #expect(sent.json["recipient_status"] == status)
             #expect(sent.json["sender"]["user_id"].string == "ana")
             #expect(Set((sent.json["parts"][0].object ?? [:]).keys).contains("id") == (version >= "2"))
@@ -77,7 +87,9 @@ extension EndToEnd {
             let list = try await scene.server.call("GET", scene.path + "/messages")
             #expect(list.header("Layer-Count") == "1")
             let read = list.json[0]
-            for path in [scene.path + "/messages/\(id)", "/messages/\(id)"] { #expect(try await scene.server.call("GET", path).json == read) }
+            for path in [scene.path + "/messages/\(id)", "/messages/\(id)"] {
+                #expect(try await scene.server.call("GET", path).json == read)
+            }
             for key in ["receipts_url", "is_unread", "received_at", "notification"] { #expect(read[key] == .null) }
             #expect((read["position"] == .null) == (version < "2"))
             for json in [sent.json, read] {
@@ -92,16 +104,20 @@ extension EndToEnd {
             let bens = try await scene.ben.open()
             let kit = try await KitUser.signIn("kit", to: scene.server.app, via: 1)
             #expect(
-                try await scene.server.call("PATCH", scene.path, [["operation": "add", "property": "participants", "value": "kit"]]).status == 204)
+                try await scene.server
+                    .call("PATCH", scene.path, [["operation": "add", "property": "participants", "value": "kit"]])
+                    .status == 204)
             let sent = try await scene.send("Welcome", by: ["sender": ["name": "Concierge", "display_name": "x"]])
             #expect(sent.status == 201 && sent.json["sender"] == ["name": "Concierge"])
             #expect(sent.json["recipient_status"] == ["ana": "sent", "ben": "sent", "kit": "sent"])
-            let uuid = try #require(sent.json["id"].string?.split(separator: "/").last.flatMap { UUID(uuidString: String($0)) })
+            let uuid = try #require(
+                sent.json["id"].string?.split(separator: "/").last.flatMap { UUID(uuidString: String($0)) })
             let received = try await kit.receives(MessageID(rawValue: uuid))
             #expect(received.sender.displayName == "Concierge" && received.sender.userID == nil && received.isUnread)
             let packet = try await bens.message("Welcome")
             let sender: JSONValue = [
-                "id": .null, "url": .null, "user_id": .null, "display_name": "Concierge", "avatar_url": .null, "name": "Concierge",
+                "id": .null, "url": .null, "user_id": .null, "display_name": "Concierge", "avatar_url": .null,
+                "name": "Concierge",
             ]
             #expect(packet.data["sender"] == sender && packet.data["is_unread"] == true)
             #expect(try await scene.ben.does("GET", scene.path).json["last_message"]["sender"] == sender)
@@ -113,11 +129,15 @@ extension EndToEnd {
                 #expect(answer.status == 422 && answer.json["data"]["property"].string?.hasPrefix("sender") == true)
             }
             // Since version 2.0 a sender must be an identity.
-            let refused = try await newer.call("POST", scene.path + "/messages", TestUser.message("x").merging(["sender": ["name": "Concierge"]]))
-            #expect(outcome(refused) == "422 missing_property" && refused.json["data"]["property"].string == "sender_id")
+            let refused = try await newer.call(
+                "POST", scene.path + "/messages", TestUser.message("x").merging(["sender": ["name": "Concierge"]]))
+            #expect(
+                outcome(refused) == "422 missing_property" && refused.json["data"]["property"].string == "sender_id")
         }
 
-        @Test("a bot sends without being a participant; a non-participant may not, and a sender without an identity is unknown")
+        @Test(
+            "a bot sends without being a participant; a non-participant may not, and a sender without an identity is unknown"
+        )
         func bot() async throws {
             let scene = try await Scene()
             try await scene.bot("robo")
@@ -132,7 +152,8 @@ extension EndToEnd {
                 var server = scene.server
                 server.version = version
                 let sender: [String: JSONValue] = version < "2" ? ["sender": ["user_id": "who"]] : ["sender_id": "who"]
-                let answer = try await server.call("POST", scene.path + "/messages", TestUser.message("x").merging(sender))
+                let answer = try await server.call(
+                    "POST", scene.path + "/messages", TestUser.message("x").merging(sender))
                 #expect(outcome(answer) == "422 invalid_property")
                 #expect(answer.json["data"]["property"].string == (version < "2" ? "sender.user_id" : "sender_id"))
             }
@@ -154,15 +175,19 @@ extension EndToEnd {
             let next = try await scene.server.call("GET", scene.path + "/messages?page_size=5&from_id=\(last)")
             #expect(next.json.array?.map { $0["parts"][0]["body"].string } == ["6", "5", "4", "3", "2"])
             #expect(next.header("Link")?.contains("/apps/\(scene.server.appID)\(scene.path)/messages?") == true)
-            #expect(outcome(try await scene.server.call("GET", scene.path + "/messages?from_id=\(UUID().uuidString)")) == "404 not_found")
+            #expect(
+                outcome(try await scene.server.call("GET", scene.path + "/messages?from_id=\(UUID().uuidString)"))
+                    == "404 not_found")
             let many = JSONValue.array((0..<13).map { TestUser.message("\($0)").merging(scene.sender) })
-            #expect(outcome(try await scene.server.call("POST", scene.path + "/messages", many)) == "422 invalid_property")
+            #expect(
+                outcome(try await scene.server.call("POST", scene.path + "/messages", many)) == "422 invalid_property")
         }
 
         @Test("a message is deleted for all under both of its paths, and only below its own conversation")
         func delete() async throws {
             let scene = try await Scene()
-            let other = try await scene.server.call("POST", "/conversations", ["participants": ["ana"], "distinct": false])
+            let other = try await scene.server.call(
+                "POST", "/conversations", ["participants": ["ana"], "distinct": false])
             let bens = try await scene.ben.open()
             for path in ["\(scene.path)/messages", "/messages"] {
                 let sent = try await scene.send("gone soon")
@@ -170,11 +195,15 @@ extension EndToEnd {
                 let uuid = String(layerPath(id).dropFirst("/messages/".count))
                 _ = try await bens.change("create", "Message", id)
                 let elsewhere = layerPath(try #require(other.json["id"].string)) + "/messages/" + uuid
-                for method in ["GET", "DELETE"] { #expect(try await scene.server.call(method, elsewhere).status == 404) }
+                for method in ["GET", "DELETE"] {
+                    #expect(try await scene.server.call(method, elsewhere).status == 404)
+                }
                 #expect(try await scene.server.call("DELETE", "\(path)/\(uuid)").status == 204)
                 let packet = try await bens.change("delete", "Message", id)
                 #expect(packet.data["mode"].string == "all_participants")
-                for method in ["GET", "DELETE"] { #expect(outcome(try await scene.server.call(method, "\(path)/\(uuid)")) == "404 not_found") }
+                for method in ["GET", "DELETE"] {
+                    #expect(outcome(try await scene.server.call(method, "\(path)/\(uuid)")) == "404 not_found")
+                }
             }
         }
 
@@ -187,13 +216,19 @@ extension EndToEnd {
             let path = scene.path + layerPath(id) + "/parts"
             _ = try await bens.change("create", "Message", id)
             let added = try await scene.server.call("POST", path, ["mime_type": "text/plain", "body": "two"])
-            #expect(added.status == 201 && added.json["body"] == "two" && added.json["message_url"].string?.hasSuffix(layerPath(id)) == true)
+            #expect(
+                added.status == 201 && added.json["body"] == "two"
+                    && added.json["message_url"].string?.hasSuffix(layerPath(id)) == true)
             #expect(added.json["updated_at"] != .null)
-            _ = try await bens.change("update", "Message", id) { $0.array?.contains { $0["property"].string == "parts" } == true }
+            _ = try await bens.change("update", "Message", id) {
+                $0.array?.contains { $0["property"].string == "parts" } == true
+            }
             let part = try #require(added.json["url"].string?.components(separatedBy: scene.server.appID).last)
             #expect(try await scene.server.call("GET", part).json == added.json)
             let replaced = try await scene.server.call("PUT", part, ["mime_type": "text/html", "body": "<b>two</b>"])
-            #expect(replaced.status == 200 && replaced.json["id"] == added.json["id"] && replaced.json["mime_type"] == "text/html")
+            #expect(
+                replaced.status == 200 && replaced.json["id"] == added.json["id"]
+                    && replaced.json["mime_type"] == "text/html")
             let all = try await scene.server.call("GET", path)
             #expect(all.json.array?.map { $0["body"].string } == ["one", "<b>two</b>"])
             #expect(try await scene.server.call("DELETE", part).status == 204)
@@ -220,26 +255,37 @@ extension EndToEnd {
             let path = scene.path + layerPath(id)
             #expect(outcome(try await scene.server.call("GET", path)) == "404 not_found")
             func send(to path: String, size: Int64 = 5000) async throws -> RESTResponse {
-                let part: JSONValue = ["mime_type": "image/png", "content": ["id": .string(id), "size": .integer(size)]]
-                return try await scene.server.call("POST", path + "/messages", JSONValue.object(["parts": [part]]).merging(scene.sender))
+                let part: JSONValue = [
+                    "mime_type": "image/png", "content": ["id": .string(id), "size": .integer(size)],
+                ]
+                return try await scene.server.call(
+                    "POST", path + "/messages", JSONValue.object(["parts": [part]]).merging(scene.sender))
             }
             #expect(outcome(try await send(to: scene.path)) == "422 invalid_property")
             let uploadURL = try #require(created.json["upload_url"].string)
             let upload = try await Cluster.shared().put(bytes, to: uploadURL, via: 0)
             #expect(upload.isSuccess)
-            let other = try await scene.server.call("POST", "/conversations", ["participants": ["ana"], "distinct": false])
+            let other = try await scene.server.call(
+                "POST", "/conversations", ["participants": ["ana"], "distinct": false])
             let elsewhere = layerPath(try #require(other.json["id"].string))
             #expect(outcome(try await send(to: elsewhere)) == "422 invalid_property")
             let smaller = try await send(to: scene.path, size: 4999)
-            #expect(outcome(smaller) == "422 invalid_property" && smaller.json["data"]["property"].string == "parts.0.content")
+            #expect(
+                outcome(smaller) == "422 invalid_property"
+                    && smaller.json["data"]["property"].string == "parts.0.content")
             let sent = try await send(to: scene.path)
             #expect(sent.status == 201 && sent.json["parts"][0]["content"]["size"] == 5000)
-            let refresh = try #require(sent.json["parts"][0]["content"]["refresh_url"].string?.components(separatedBy: scene.server.appID).last)
+            let refresh = try #require(
+                sent.json["parts"][0]["content"]["refresh_url"].string?.components(separatedBy: scene.server.appID).last
+            )
             #expect(refresh == path)
             #expect(try await scene.server.call("GET", refresh).json["download_url"].string != nil)
             #expect(try await scene.ben.does("GET", layerPath(id)).json["size"] == 5000)
-            let missing = try await scene.server.call("POST", scene.path + "/content", headers: ["Upload-Content-Type": "image/png"])
-            #expect(outcome(missing) == "406 invalid_header" && missing.json["data"]["header"].string == "Upload-Content-Length")
+            let missing = try await scene.server.call(
+                "POST", scene.path + "/content", headers: ["Upload-Content-Type": "image/png"])
+            #expect(
+                outcome(missing) == "406 invalid_header"
+                    && missing.json["data"]["header"].string == "Upload-Content-Length")
         }
 
         @Test("a delayed message is absent before its delay, and arrives after its sender was shown as typing")
@@ -252,20 +298,29 @@ extension EndToEnd {
             let header = ["If-None-Match": UUID().uuidString]
             for _ in 0..<2 {
                 let answer = try await scene.server.call(
-                    "POST", scene.path + "/messages", TestUser.message("later").merging(scene.sender).merging(["schedule": schedule]), headers: header
+                    "POST", scene.path + "/messages",
+                    TestUser.message("later").merging(scene.sender).merging(["schedule": schedule]), headers: header
                 )
                 #expect(answer.status == 202 && answer.body.isEmpty)
             }
             #expect(try await scene.server.call("GET", scene.path + "/messages").header("Layer-Count") == "1")
-            let conversation = try #require(scene.path.split(separator: "/").last.map { "layer:///conversations/\($0)" })
-            let typing = try await bens.nextPacket("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation) }
+            let conversation = try #require(
+                scene.path.split(separator: "/").last.map { "layer:///conversations/\($0)" })
+            let typing = try await bens.nextPacket("typing", deadline: Waiting.deadline) {
+                $0.isTyping("started", conversation: conversation)
+            }
             let message = try await bens.message("later")
             #expect(typing.index < message.index && message.data["sender"]["user_id"].string == "ana")
-            _ = try await bens.nextPacket("end of typing", deadline: Waiting.deadline) { $0.isTyping("finished", conversation: conversation) }
+            _ = try await bens.nextPacket("end of typing", deadline: Waiting.deadline) {
+                $0.isTyping("finished", conversation: conversation)
+            }
             #expect(try await scene.server.call("GET", scene.path + "/messages").header("Layer-Count") == "2")
             let wrong = try await scene.server.call(
-                "POST", scene.path + "/messages", TestUser.message("x").merging(scene.sender).merging(["schedule": ["delay_in_seconds": 301]]))
-            #expect(outcome(wrong) == "422 invalid_property" && wrong.json["data"]["property"].string == "schedule.delay_in_seconds")
+                "POST", scene.path + "/messages",
+                TestUser.message("x").merging(scene.sender).merging(["schedule": ["delay_in_seconds": 301]]))
+            #expect(
+                outcome(wrong) == "422 invalid_property"
+                    && wrong.json["data"]["property"].string == "schedule.delay_in_seconds")
         }
     }
 }

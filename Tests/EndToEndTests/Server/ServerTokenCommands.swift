@@ -26,13 +26,15 @@ struct ServerTokenCommands {
     }
 
     func list() async throws -> [Token] {
-        try await run("list", "--json", app.id).array?.map { Token(id: $0["id"].string ?? "", name: $0["name"].string ?? "") } ?? []
+        try await run("list", "--json", app.id).array?
+            .map { Token(id: $0["id"].string ?? "", name: $0["name"].string ?? "") } ?? []
     }
 
     func revoke(_ id: String) async throws { _ = try await run("revoke", id) }
 
     private func run(_ words: String...) async throws -> JSONValue {
-        let exit = try await StrataProgram().run(["app", "token"] + words, environment: ["STRATA_DATABASE_URL": database])
+        let exit = try await StrataProgram()
+            .run(["app", "token"] + words, environment: ["STRATA_DATABASE_URL": database])
         try #require(exit.status == 0, "\(exit.errorOutput)")
         return (try? JSONValue(parsing: Data(exit.output.utf8))) ?? .null
     }

@@ -26,7 +26,8 @@ extension EndToEnd {
             #expect(try await commands.list().map(\.name) == ["first"])
             for gateway in 0..<2 {
                 try await eventually("gateway \(gateway) refuses it") {
-                    try await bot.call("GET", "/users/ana/conversations", via: gateway).errorID == "authentication_required"
+                    try await bot.call("GET", "/users/ana/conversations", via: gateway).errorID
+                        == "authentication_required"
                 }
                 #expect(try await AppServer(app).call("GET", "/users/ana/conversations", via: gateway).status == 200)
             }
@@ -41,7 +42,8 @@ extension EndToEnd {
             var bot = AppServer(app)
             bot.token = made.token
             let body: JSONValue = [
-                "version": "3.0", "target_url": "https://127.0.0.1/hook", "events": ["Message.created"], "secret": "of the bot's receiver",
+                "version": "3.0", "target_url": "https://127.0.0.1/hook", "events": ["Message.created"],
+                "secret": "of the bot's receiver",
             ]
             var hooks: [String] = []
             for server in [bot, AppServer(app)] {
@@ -54,12 +56,15 @@ extension EndToEnd {
                     try await bot.call("GET", "/webhooks/\(hook)").json["status"].string == "inactive"
                 }
             }
-            try await cluster.sql("UPDATE webhooks.hook SET status = 'active', verified_at = now() WHERE app_id = '\(bot.appID)'")
-            let list = try await cluster.strata("app", "webhook", "list", "--json", "--database", cluster.databaseURL, app.id)
+            try await cluster.sql(
+                "UPDATE webhooks.hook SET status = 'active', verified_at = now() WHERE app_id = '\(bot.appID)'")
+            let list = try await cluster.strata(
+                "app", "webhook", "list", "--json", "--database", cluster.databaseURL, app.id)
             let tokens = try #require(try JSONValue(parsing: list).array)
             #expect(tokens.map { $0["id"].string } == hooks && tokens.first?["tokenID"].string == made.id)
             #expect(tokens.last?["tokenID"].string == (try await commands.list().first?.id))
-            let said = try await cluster.strata("app", "token", "revoke", made.id, "--end-webhooks", "--database", cluster.databaseURL)
+            let said = try await cluster.strata(
+                "app", "token", "revoke", made.id, "--end-webhooks", "--database", cluster.databaseURL)
             #expect(said.contains("webhook \(hooks[0])  is inactive") && !said.contains(hooks[1]))
             let ended = try await AppServer(app).call("GET", "/webhooks/\(hooks[0])").json
             #expect(ended["status"].string == "inactive" && ended["status_reason"].string?.contains("revoked") == true)

@@ -11,14 +11,18 @@ struct WebhookScene {
     static let size = Cluster.Size(
         webhooks: 2,
         settings: [
-            "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "5s",
-            "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,200ms,300ms", "STRATA_WEBHOOKS_RETRY_EVERY": "4s", "STRATA_WEBHOOKS_RETRY_FOR": "4s",
+            "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8",
+            "STRATA_WEBHOOKS_TIMEOUT": "5s",
+            "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,200ms,300ms", "STRATA_WEBHOOKS_RETRY_EVERY": "4s",
+            "STRATA_WEBHOOKS_RETRY_FOR": "4s",
         ])
 
     static let allEvents: JSONValue = [
-        "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated", "MessagePart.deleted",
+        "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated",
+        "MessagePart.deleted",
         "Receipt.created",
-        "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
+        "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created",
+        "Participation.deleted",
     ]
 
     /// A secret with the default minimum length.
@@ -30,7 +34,8 @@ struct WebhookScene {
 
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
         try await server.call(
-            method, "/webhooks\(path)", body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
+            method, "/webhooks\(path)", body,
+            headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
     }
 
     func register(
@@ -39,7 +44,8 @@ struct WebhookScene {
         let answer = try await call(
             "POST", "",
             [
-                "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events, "secret": .string(Self.secret),
+                "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events,
+                "secret": .string(Self.secret),
                 "config": ["place": "test"],
             ])
         #expect(answer.status == 201, "\(answer.json)")
@@ -57,20 +63,27 @@ struct WebhookScene {
         throw UnexpectedAnswer("webhook \(id) is not \(status)", #fileID, #line)
     }
 
-    func active(_ path: String, version: String = "3.0", events: JSONValue = WebhookScene.allEvents) async throws -> String {
+    func active(
+        _ path: String, version: String = "3.0", events: JSONValue = WebhookScene.allEvents
+    ) async throws -> String {
         let id = try await register(path, version: version, events: events)
         let deadline = Waiting.deadline
         while true {
             let webhook = try await call("GET", "/\(id)").json
             if webhook["status"].string == "active" { return id }
             // On a busy machine the receiver may answer its challenge too late. Then activate the webhook again.
-            if webhook["status_reason"].string?.contains("no answer") == true { _ = try await call("POST", "/\(id)/activate") }
-            guard .now < deadline else { throw UnexpectedAnswer("webhook \(id) does not become active: \(webhook)", #fileID, #line) }
+            if webhook["status_reason"].string?.contains("no answer") == true {
+                _ = try await call("POST", "/\(id)/activate")
+            }
+            guard .now < deadline else {
+                throw UnexpectedAnswer("webhook \(id) does not become active: \(webhook)", #fileID, #line)
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
 
-    static func with(_ size: Cluster.Size = WebhookScene.size, _ body: (WebhookScene) async throws -> Void) async throws {
+    static func with(_ size: Cluster.Size = WebhookScene.size, _ body: (WebhookScene) async throws -> Void) async throws
+    {
         try await Cluster.with(size) { cluster in
             let receiver = try await WebhookReceiver.start()
             let scene = WebhookScene(cluster: cluster, receiver: receiver, server: AppServer(try await cluster.app()))

@@ -62,7 +62,8 @@ extension EndToEnd {
             #expect(scene.receiver.challenges(at: "/elsewhere") == 0)
             for host in ["10.0.0.1", "192.168.1.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "0.0.0.0"] {
                 let refused = try await scene.reach(
-                    "inactive", try await scene.register("/private", url: "http://\(host):\(scene.receiver.port)/private"))
+                    "inactive",
+                    try await scene.register("/private", url: "http://\(host):\(scene.receiver.port)/private"))
                 #expect(refused["status_reason"].string?.contains("is not called") == true, "\(host): \(refused)")
             }
             for webhook in try await scene.call("GET", "").json.array ?? [] {
@@ -80,7 +81,9 @@ extension EndToEnd {
             let message = try await ana.send("hello", to: conversation)
             // An event shows objects as they are at its delivery, so each change waits until earlier events are
             // delivered.
-            func delivered(_ count: Int) async throws { _ = try await scene.receiver.events(at: "/events", repeated: false) { $0.count >= count } }
+            func delivered(_ count: Int) async throws {
+                _ = try await scene.receiver.events(at: "/events", repeated: false) { $0.count >= count }
+            }
             try await delivered(2)
             try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
             try await ana.does("POST", layerPath(message) + "/parts", ["mime_type": "text/plain", "body": "more"])
@@ -92,10 +95,13 @@ extension EndToEnd {
             try await ana.does("DELETE", layerPath(message) + "?mode=all_participants")
             try await delivered(8)
             try await ana.does("DELETE", layerPath(conversation.id) + "?mode=all_participants")
-            let events = try await scene.receiver.events(at: "/events", repeated: false) { $0.last?.type == "Conversation.deleted" }
+            let events = try await scene.receiver.events(at: "/events", repeated: false) {
+                $0.last?.type == "Conversation.deleted"
+            }
             #expect(
                 events.map(\.type) == [
-                    "Conversation.created", "Message.created", "Receipt.created", "MessagePart.created", "Message.updated", "Conversation.updated",
+                    "Conversation.created", "Message.created", "Receipt.created", "MessagePart.created",
+                    "Message.updated", "Conversation.updated",
                     "Participation.created", "Message.deleted", "Conversation.deleted",
                 ])
             let base = "https://chat.test/apps/\(scene.server.appID)"
@@ -105,7 +111,8 @@ extension EndToEnd {
                 #expect(event.headers["layer-webhook-id"] == "layer:///apps/\(scene.server.appID)/webhooks/\(id)")
                 #expect(event.headers["user-agent"] == "layer-webhooks/3.0")
                 #expect(event.headers["content-type"] == "application/vnd.layer.webhooks+json; version=3.0")
-                let code = HMAC<Insecure.SHA1>.authenticationCode(for: event.body, using: SymmetricKey(data: Data(WebhookScene.secret.utf8)))
+                let code = HMAC<Insecure.SHA1>
+                    .authenticationCode(for: event.body, using: SymmetricKey(data: Data(WebhookScene.secret.utf8)))
                 #expect(event.headers["layer-webhook-signature"] == code.map { String(format: "%02x", $0) }.joined())
                 #expect(event.json["config"]["place"].string == "test")
             }
@@ -125,7 +132,8 @@ extension EndToEnd {
             let position = try #require(sent["position"].int)
             let receipt = events[2].json
             #expect(receipt["receipt"]["type"].string == "Read")
-            #expect(receipt["receipt"]["positions"] == ["from": .integer(Int64(position)), "to": .integer(Int64(position))])
+            #expect(
+                receipt["receipt"]["positions"] == ["from": .integer(Int64(position)), "to": .integer(Int64(position))])
             #expect(receipt["actor"]["user_id"].string == "ben")
             #expect(events[3].json["part"]["body"].string == "more")
             #expect(events[5].json["changes"] == [["operation": "set", "property": "metadata.x", "value": "y"]])
@@ -138,16 +146,21 @@ extension EndToEnd {
             let eventID = try #require(events[1].id)
             try await eventually("its delivery is listed") {
                 let listed = try await scene.call("GET", "/\(id)/deliveries").json.array ?? []
-                return listed.contains { $0["event_id"].string == eventID && $0["delivered"].bool == true && $0["response_status"].int == 200 }
+                return listed.contains {
+                    $0["event_id"].string == eventID && $0["delivered"].bool == true && $0["response_status"].int == 200
+                }
             }
             let before = scene.receiver.events(at: "/events").count
             #expect(try await scene.call("POST", "/\(id)/deliveries/\(eventID)/redeliver").status == 202)
-            let again = try await scene.receiver.events(at: "/events") { $0.dropFirst(before).contains { $0.id == eventID } }
+            let again = try await scene.receiver.events(at: "/events") {
+                $0.dropFirst(before).contains { $0.id == eventID }
+            }
             #expect(again.dropFirst(before).first { $0.id == eventID }?.body == events[1].body)
             #expect(try await scene.call("POST", "/\(id)/deliveries/\(UUID().uuidString)/redeliver").status == 404)
             // A change by the app's own server has no actor.
             let own = try await scene.server.call(
-                "POST", "/conversations", ["participants": [.string(ana.identity), .string(ben.identity)], "distinct": false])
+                "POST", "/conversations",
+                ["participants": [.string(ana.identity), .string(ben.identity)], "distinct": false])
             #expect(own.isSuccess)
             let later = try await scene.receiver.events(at: "/events", repeated: false) { $0.count > events.count }
             #expect(later.last?.type == "Conversation.created")
@@ -157,7 +170,8 @@ extension EndToEnd {
 
         private func firstVersion(_ scene: WebhookScene) async throws {
             let names: JSONValue = [
-                "message.sent", "message.delivered", "message.read", "message.deleted", "conversation.created", "conversation.updated.participants",
+                "message.sent", "message.delivered", "message.read", "message.deleted", "conversation.created",
+                "conversation.updated.participants",
                 "conversation.updated.metadata", "conversation.deleted",
             ]
             let id = try await scene.active("/first", version: "1.0", events: names)
@@ -165,7 +179,9 @@ extension EndToEnd {
             let conversation = try await ana.converse(with: [ben], metadata: ["a": "b"])
             let first = try await ana.send("one", to: conversation)
             _ = try await ana.send("two", to: conversation)
-            func delivered(_ count: Int) async throws { _ = try await scene.receiver.events(at: "/first", repeated: false) { $0.count >= count } }
+            func delivered(_ count: Int) async throws {
+                _ = try await scene.receiver.events(at: "/first", repeated: false) { $0.count >= count }
+            }
             try await delivered(3)
             try await ben.does("POST", layerPath(first) + "/receipts", ["type": "delivery"])
             try await delivered(4)
@@ -177,11 +193,15 @@ extension EndToEnd {
             try await ana.does("DELETE", layerPath(first) + "?mode=all_participants")
             try await delivered(9)
             try await ana.does("DELETE", layerPath(conversation.id) + "?mode=all_participants")
-            let events = try await scene.receiver.events(at: "/first", repeated: false) { $0.last?.type == "conversation.deleted" }
+            let events = try await scene.receiver.events(at: "/first", repeated: false) {
+                $0.last?.type == "conversation.deleted"
+            }
             #expect(
                 events.map(\.type) == [
-                    "conversation.created", "message.sent", "message.sent", "message.delivered", "message.read", "message.read",
-                    "conversation.updated.metadata", "conversation.updated.participants", "message.deleted", "conversation.deleted",
+                    "conversation.created", "message.sent", "message.sent", "message.delivered", "message.read",
+                    "message.read",
+                    "conversation.updated.metadata", "conversation.updated.participants", "message.deleted",
+                    "conversation.deleted",
                 ])
             #expect(events[0].json["conversation"]["participants"] == ["dora", "emil"])
             #expect(events[0].json["event"]["actor"] == ["user_id": "dora"])
@@ -204,7 +224,8 @@ extension EndToEnd {
             let delayed = try await scene.server.call(
                 "POST", "\(path)/messages",
                 [
-                    "sender_id": .string(ben.identity), "parts": [["mime_type": "text/plain", "body": "later"]], "schedule": ["delay_in_seconds": 1],
+                    "sender_id": .string(ben.identity), "parts": [["mime_type": "text/plain", "body": "later"]],
+                    "schedule": ["delay_in_seconds": 1],
                 ])
             #expect(delayed.status == 202, "\(delayed.json)")
             let came = try await scene.receiver.events(at: "/later", repeated: false) { $0.count == 2 }
@@ -213,11 +234,13 @@ extension EndToEnd {
             let pushed = try await scene.server.call(
                 "POST", "/notifications", ["recipients": [.string(ben.identity)], "notification": ["text": "Look"]])
             #expect(pushed.isSuccess, "\(pushed.status) \(pushed.json)")
-            let push = try await scene.receiver.events(at: "/later") { $0.contains { $0.type == "Push" } }.first { $0.type == "Push" }
+            let push = try await scene.receiver.events(at: "/later") { $0.contains { $0.type == "Push" } }
+                .first { $0.type == "Push" }
             #expect(push?.json["push"]["recipient"]["user_id"].string == "kim")
             #expect(push?.json["push"]["notification"]["text"].string == "Look")
             #expect(try await scene.server.call("DELETE", "/users/jan").isSuccess)
-            let erased = try await scene.receiver.events(at: "/later") { $0.contains { $0.type == "Message.updated" } }.last
+            let erased = try await scene.receiver.events(at: "/later") { $0.contains { $0.type == "Message.updated" } }
+                .last
             #expect(erased?.json["message"]["parts"].array?.isEmpty == true)
             #expect(erased?.json["message"]["id"].string?.hasSuffix(sent) == true)
             #expect(try await scene.call("DELETE", "/\(id)").status == 204)
@@ -229,15 +252,21 @@ extension EndToEnd {
         /// only.
         private func receivers(_ scene: WebhookScene) async throws {
             let bad: [(String, WebhookReceiver.Behaviour)] = [
-                ("/hangs", .hang), ("/500", .answer(500)), ("/closes", .close), ("/redirects", .answer(302, location: "http://10.0.0.1/")),
+                ("/hangs", .hang), ("/500", .answer(500)), ("/closes", .close),
+                ("/redirects", .answer(302, location: "http://10.0.0.1/")),
             ]
             let events: JSONValue = ["Message.created"]
-            for path in bad.map({ $0.0 }) + ["/slow", "/endless", "/good"] { _ = try await scene.active(path, events: events) }
+            for path in bad.map({ $0.0 }) + ["/slow", "/endless", "/good"] {
+                _ = try await scene.active(path, events: events)
+            }
             for (path, behaviour) in bad { scene.receiver.set(behaviour, for: path) }
             scene.receiver.set(.slow(.milliseconds(300)), for: "/slow")
             scene.receiver.set(.endlessBody, for: "/endless")
             let (ana, ben) = (try await scene.server.app.signIn("fay"), try await scene.server.app.signIn("gus"))
-            let (one, other) = (try await ana.converse(with: [ben], distinct: false), try await ana.converse(with: [ben], distinct: false))
+            let (one, other) = (
+                try await ana.converse(with: [ben], distinct: false),
+                try await ana.converse(with: [ben], distinct: false)
+            )
             var (first, second): ([String], [String]) = ([], [])
             for number in 0..<4 {
                 first.append(String(try await ana.send("\(number)", to: one).split(separator: "/").last ?? ""))
@@ -263,7 +292,9 @@ extension EndToEnd {
             let (ana, ben) = (try await scene.server.app.signIn("hal"), try await scene.server.app.signIn("ida"))
             let conversation = try await ana.converse(with: [ben], distinct: false)
             var sent: [String] = []
-            for number in 0..<3 { sent.append(String(try await ana.send("\(number)", to: conversation).split(separator: "/").last ?? "")) }
+            for number in 0..<3 {
+                sent.append(String(try await ana.send("\(number)", to: conversation).split(separator: "/").last ?? ""))
+            }
             let inactive = try await scene.reach("inactive", id)
             let reason = try #require(inactive["status_reason"].string)
             #expect(reason.contains("Message.created \(sent[0]) failed 5 times"), "\(reason)")
@@ -289,45 +320,59 @@ extension EndToEnd {
 
         private func refusals(_ scene: WebhookScene) async throws {
             let good: [String: JSONValue] = [
-                "version": "3.0", "target_url": "https://example.org/hook", "events": ["Message.created"], "secret": .string(WebhookScene.secret),
+                "version": "3.0", "target_url": "https://example.org/hook", "events": ["Message.created"],
+                "secret": .string(WebhookScene.secret),
             ]
             for missing in good.keys.sorted() {
                 let answer = try await scene.call("POST", "", .object(good.filter { $0.key != missing }))
-                #expect(answer.status == 422 && answer.json["id"].string == "missing_property" && answer.json["data"]["property"].string == missing)
+                #expect(
+                    answer.status == 422 && answer.json["id"].string == "missing_property"
+                        && answer.json["data"]["property"].string == missing)
             }
             let bad: [(String, JSONValue, String)] = [
-                ("version", "4.0", "version"), ("target_url", "ftp://example.org", "target_url"), ("target_url", "https://", "target_url"),
+                ("version", "4.0", "version"), ("target_url", "ftp://example.org", "target_url"),
+                ("target_url", "https://", "target_url"),
                 ("target_url", "https://ana@example.org/", "target_url"),
-                ("events", [], "events"), ("events", ["Message.created", "message.sent"], "events.1"), ("events", [1], "events.0"),
-                ("secret", "", "secret"), ("secret", "fifteen bytes .", "secret"), ("secret", .string(String(repeating: "x", count: 1025)), "secret"),
+                ("events", [], "events"), ("events", ["Message.created", "message.sent"], "events.1"),
+                ("events", [1], "events.0"),
+                ("secret", "", "secret"), ("secret", "fifteen bytes .", "secret"),
+                ("secret", .string(String(repeating: "x", count: 1025)), "secret"),
                 ("config", ["a": 1], "config"),
             ]
             for (name, value, property) in bad {
                 let answer = try await scene.call("POST", "", .object(good.merging([name: value]) { $1 }))
                 #expect(
-                    answer.status == 422 && answer.json["data"]["property"].string == property, "\(name) \(value): \(answer.status) \(answer.json)")
+                    answer.status == 422 && answer.json["data"]["property"].string == property,
+                    "\(name) \(value): \(answer.status) \(answer.json)")
             }
-            let older = good.merging(["event_types": ["Message.created"], "target_config": ["a": "b"], "events": .null]) { $1 }
+            let older = good.merging(["event_types": ["Message.created"], "target_config": ["a": "b"], "events": .null])
+            { $1 }
             let answer = try await scene.call("POST", "", .object(older))
             #expect(answer.status == 201 && answer.json["config"]["a"].string == "b")
             let wrongType = try await scene.server.call(
-                "GET", "/conversations/\(UUID())", headers: ["Accept": "application/vnd.layer.webhooks+json; version=3.0"])
+                "GET", "/conversations/\(UUID())",
+                headers: ["Accept": "application/vnd.layer.webhooks+json; version=3.0"])
             #expect(wrongType.status == 406)
         }
 
         @Test(
-            "a repeatedly refused event delays its own conversation, but neither other conversations nor other apps", .timeLimit(.minutes(3)),
+            "a repeatedly refused event delays its own conversation, but neither other conversations nor other apps",
+            .timeLimit(.minutes(3)),
             .long)
         func heldBack() async throws {
             var size = WebhookScene.size
             size.settings["STRATA_WEBHOOKS_RETRY_FOR"] = "1h"
             try await WebhookScene.with(size) { scene in
                 let events: JSONValue = ["Message.created"]
-                let neighbour = WebhookScene(cluster: scene.cluster, receiver: scene.receiver, server: AppServer(try await scene.cluster.app()))
+                let neighbour = WebhookScene(
+                    cluster: scene.cluster, receiver: scene.receiver, server: AppServer(try await scene.cluster.app()))
                 async let neighbours = neighbour.active("/neighbour", events: events)
                 _ = try await (scene.active("/one", events: events), neighbours)
                 let (ana, ben) = (try await scene.server.app.signIn("ana"), try await scene.server.app.signIn("ben"))
-                let (bad, good) = (try await ana.converse(with: [ben], distinct: false), try await ana.converse(with: [ben], distinct: false))
+                let (bad, good) = (
+                    try await ana.converse(with: [ben], distinct: false),
+                    try await ana.converse(with: [ben], distinct: false)
+                )
                 scene.receiver.set(.refuse(bad.id), for: "/one")
                 var sent: [String: [String]] = [:]
                 for number in 0..<6 {
@@ -337,7 +382,8 @@ extension EndToEnd {
                     }
                 }
                 func told(_ conversation: Conversation, _ events: [WebhookReceiver.Event]) -> [String] {
-                    events.filter { $0.json["message"]["conversation"]["id"].string == conversation.id }.compactMap(\.id)
+                    events.filter { $0.json["message"]["conversation"]["id"].string == conversation.id }
+                        .compactMap(\.id)
                 }
                 let first = sent[bad.id]?.prefix(1) ?? []
                 _ = try await scene.receiver.events(at: "/one") { told(bad, $0).count >= 4 }
@@ -348,7 +394,8 @@ extension EndToEnd {
                 let all = try await scene.receiver.events(at: "/one") { Set(told(bad, $0)).count == 6 }
                 #expect(Array(told(bad, all).drop { first.contains($0) }) == Array((sent[bad.id] ?? []).dropFirst()))
                 // The neighbour's webhook gets the events of its own app only.
-                let theirs = try await neighbour.server.app.signIn("ana").converse(with: [try await neighbour.server.app.signIn("cleo")])
+                let theirs = try await neighbour.server.app.signIn("ana")
+                    .converse(with: [try await neighbour.server.app.signIn("cleo")])
                 let own = try await neighbour.server.app.signIn("ana").send("theirs", to: theirs)
                 let heard = try await scene.receiver.events(at: "/neighbour") { !$0.isEmpty }
                 #expect(heard.compactMap(\.id) == [String(own.split(separator: "/").last ?? "")])
@@ -370,7 +417,8 @@ extension EndToEnd {
                 scene.receiver.set(.slow(.milliseconds(20)), for: "/kill")
                 let (ana, ben) = (try await scene.server.app.signIn("ana"), try await scene.server.app.signIn("ben"))
                 let own = [
-                    try await ana.converse(with: [ben], distinct: false), try await ana.converse(with: [ben], distinct: false),
+                    try await ana.converse(with: [ben], distinct: false),
+                    try await ana.converse(with: [ben], distinct: false),
                     try await ana.converse(with: [ben], distinct: false),
                 ]
                 var sent: [String: [String]] = [:]
@@ -385,9 +433,13 @@ extension EndToEnd {
                         try await victim.start()
                     }
                 }
-                let came = try await scene.receiver.events(at: "/kill", repeated: false, within: .seconds(120)) { $0.count == 90 }
+                let came = try await scene.receiver.events(at: "/kill", repeated: false, within: .seconds(120)) {
+                    $0.count == 90
+                }
                 for (conversation, ids) in sent {
-                    #expect(came.filter { $0.json["message"]["conversation"]["id"].string == conversation }.compactMap(\.id) == ids)
+                    #expect(
+                        came.filter { $0.json["message"]["conversation"]["id"].string == conversation }.compactMap(\.id)
+                            == ids)
                 }
             }
         }

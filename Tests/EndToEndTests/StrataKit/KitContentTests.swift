@@ -20,10 +20,13 @@ extension EndToEnd {
             .proves("PART-2", "PART-4", "PART-5", "PART-9", "PROG-1"))
         func upAndDown() async throws {
             let app = try await Cluster.shared().app()
-            let (ana, ben) = (try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1))
+            let (ana, ben) = (
+                try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1)
+            )
             let chat = try await ana.client.newConversation(with: [ben.id])
             let (sent, received) = (ana.client.events, ben.client.events)
-            let id = try await ana.send([.text("look"), KitTransfers.image(100_000), KitTransfers.image(2048)], in: chat)
+            let id = try await ana.send(
+                [.text("look"), KitTransfers.image(100_000), KitTransfers.image(2048)], in: chat)
             let upload = try #require(try await KitTransfers.ended(1, in: sent).first)
             #expect(upload.transfer.direction == .upload && upload.transfer.part.index == 1 && upload.error == nil)
             #expect(upload.transfer.progress.completed == 100_000 && upload.transfer.progress.fraction == 1)
@@ -41,10 +44,14 @@ extension EndToEnd {
             #expect(download.transfer.progress.isFinished)
         }
 
-        @Test("content is purged and downloaded again, and impossible requests have an error with the reason", .proves("PART-6"))
+        @Test(
+            "content is purged and downloaded again, and impossible requests have an error with the reason",
+            .proves("PART-6"))
         func purge() async throws {
             let app = try await Cluster.shared().app()
-            let (ana, ben) = (try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1))
+            let (ana, ben) = (
+                try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1)
+            )
             let chat = try await ana.client.newConversation(with: [ben.id])
             let id = try await ana.send([.text("look"), KitTransfers.image(5000)], in: chat)
             let parts = try await ben.receives(id).parts
@@ -80,31 +87,39 @@ extension EndToEnd {
             let ana = try await KitUser.signIn("ana", to: app)
             let chat = try await ana.client.newConversation(with: [UserID(trusted: "ben")])
             var texts: [MessageID] = []
-            for letter in ["a", "b", "c"] { texts.append(try await ana.send([.text(String(repeating: letter, count: 3000))], in: chat)) }
+            for letter in ["a", "b", "c"] {
+                texts.append(try await ana.send([.text(String(repeating: letter, count: 3000))], in: chat))
+            }
             let others = [
                 try await ana.send([.text(String(repeating: "x", count: 5000))], in: chat),
                 try await ana.send([KitTransfers.image(3000)], in: chat),
             ]
             let client = try KitUser.client(
-                of: app, "ben", policy: .completeHistory, via: 1, content: ContentOptions(autodownloadMaximumContentSize: 4000))
+                of: app, "ben", policy: .completeHistory, via: 1,
+                content: ContentOptions(autodownloadMaximumContentSize: 4000))
             let events = client.events
             let ben = KitUser(name: "ben", client: client)
             try await client.connect()
-            try await client.authenticate(identityToken: try await app.identityToken("ben", nonce: try await client.requestAuthenticationNonce()))
+            try await client.authenticate(
+                identityToken: try await app.identityToken("ben", nonce: try await client.requestAuthenticationNonce()))
             let begun = try await KitTransfers.begun(3, in: events)
             for id in texts.reversed() + others { _ = try await ben.receives(id) }
             var expected: [UUID] = []
             for id in texts.reversed() { expected.append(try await ben.part(0, of: id).id) }
             #expect(begun == expected)
             try await ben.until("the texts are here") { [texts] client in
-                for id in texts { if try await client.message(id)?.parts[0].transferStatus != .complete { return false } }
+                for id in texts {
+                    if try await client.message(id)?.parts[0].transferStatus != .complete { return false }
+                }
                 return true
             }
             try await ben.part(0, of: texts[1]).purge()
             await client.disconnect()
             try await ben.connect()
             let new = try await ana.send([.text(String(repeating: "d", count: 3000))], in: chat)
-            try await ben.until("the new text is here") { try await $0.message(new)?.parts[0].transferStatus == .complete }
+            try await ben.until("the new text is here") {
+                try await $0.message(new)?.parts[0].transferStatus == .complete
+            }
             for id in others + [texts[1]] { #expect(try await ben.part(0, of: id).transferStatus == .readyForDownload) }
         }
 

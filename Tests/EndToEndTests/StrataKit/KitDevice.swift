@@ -27,7 +27,9 @@ extension KitUser {
     }
 
     /// Returns the directory in which a client keeps the app's sessions and stores.
-    static func files(of app: TestApp, in folder: URL) -> URL { folder.appending(path: app.id.split(separator: "/").last.map(String.init) ?? "") }
+    static func files(of app: TestApp, in folder: URL) -> URL {
+        folder.appending(path: app.id.split(separator: "/").last.map(String.init) ?? "")
+    }
 
     static func token(of user: String, _ app: TestApp, in folder: URL) throws -> String {
         func content(_ name: String) throws -> JSONValue {
@@ -50,7 +52,8 @@ extension KitUser {
     static func isOver(_ token: String, _ app: TestApp) async throws {
         for gateway in 0..<2 {
             try await eventually("the session is over") {
-                try await app.system.client(gateway, .v3).call("GET", "/", token: token, deadline: Waiting.deadline).status == 401
+                try await app.system.client(gateway, .v3).call("GET", "/", token: token, deadline: Waiting.deadline)
+                    .status == 401
             }
         }
     }

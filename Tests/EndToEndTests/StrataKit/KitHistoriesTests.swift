@@ -37,7 +37,9 @@ extension EndToEnd {
                     operations += result.operations
                 }
             }
-            print("\(count) histories of StrataKit, STRATA_KIT_SEED=\(first), \(operations) operations in \(ContinuousClock.now - started)")
+            print(
+                "\(count) histories of StrataKit, STRATA_KIT_SEED=\(first), \(operations) operations in \(ContinuousClock.now - started)"
+            )
             for problem in problems.prefix(60) { Issue.record("\(problem)") }
         }
 

@@ -85,7 +85,9 @@ struct KitHistory {
         for _ in 0..<Int.random(in: 6...14, using: &random) {
             for device in devices { await step(device) }
             // The random pause lets some operations end before the next one and others overlap with it.
-            if Bool.random(using: &random) { try await Task.sleep(for: .milliseconds(Int.random(in: 1...25, using: &random))) }
+            if Bool.random(using: &random) {
+                try await Task.sleep(for: .milliseconds(Int.random(in: 1...25, using: &random)))
+            }
         }
         var problems: [String] = []
         for device in devices { try await comeBack(device) }
@@ -113,7 +115,8 @@ struct KitHistory {
 
     private static func client(_ app: TestApp, _ folder: URL, _ proxy: CuttingProxy) throws -> StrataClient {
         guard let server = URL(string: "http://127.0.0.1:\(proxy.port)") else { throw KitProblem("no URL") }
-        return try StrataClient(appID: app.id, options: .init(server: server, syncPolicy: .completeHistory, directory: folder))
+        return try StrataClient(
+            appID: app.id, options: .init(server: server, syncPolicy: .completeHistory, directory: folder))
     }
 
     // MARK: Steps
@@ -146,7 +149,9 @@ struct KitHistory {
     }
 
     private mutating func conversation(_ device: Device) async throws -> StrataKit.Conversation {
-        guard let id = conversations.randomElement(using: &random), let found = try await device.user.client.conversation(id) else {
+        guard let id = conversations.randomElement(using: &random),
+            let found = try await device.user.client.conversation(id)
+        else {
             throw KitProblem("not known")
         }
         return found
@@ -262,7 +267,9 @@ struct KitHistory {
             repeat {
                 // Loading the server's state is expensive. Wait until no change of the device is pending, and pause
                 // longer after each attempt.
-                while await device.user.client.pendingChangeCount > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+                while await device.user.client.pendingChangeCount > 0, ContinuousClock.now < deadline {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
                 difference = try await KitComparison.differences(of: device.user.client, from: user)
                 let pending = await device.user.client.pendingChangeCount
                 if pending > 0 { difference.append("\(pending) changes are pending") }
@@ -281,7 +288,9 @@ struct KitHistory {
         var found: Set<String> = []
         for device in devices {
             for conversation in try await device.user.client.execute(Query<StrataKit.Conversation>()) {
-                found.formUnion(try await device.user.client.messages(in: conversation.id).filter(\.isSent).map { $0.parts.first?.text ?? "" })
+                found.formUnion(
+                    try await device.user.client.messages(in: conversation.id).filter(\.isSent)
+                        .map { $0.parts.first?.text ?? "" })
             }
         }
         var recordedEvents = RecordedEvents()
@@ -293,7 +302,8 @@ struct KitHistory {
         return
             sent.filter { message in
                 let conversation = recordedEvents.merged[message.conversation] ?? message.conversation
-                return !found.contains(message.text) && !recordedEvents.refused.contains(message.id) && !deletedIn.contains(conversation)
+                return !found.contains(message.text) && !recordedEvents.refused.contains(message.id)
+                    && !deletedIn.contains(conversation)
                     && !deletedIn.contains(message.conversation)
             }
             .map { "\($0.text) in \($0.conversation) is lost" }

@@ -30,7 +30,9 @@ extension EndToEnd {
 
         @Test(
             "each policy fetches exactly its range, and totals include messages that are not on the device",
-            .proves("SYNC-9", "SYNC-30", "SYNC-31", "SYNC-32", "SYNC-33", "SYNC-34", "SYNC-35", "SYNC-50", "SYNC-51", "SYNC-61"))
+            .proves(
+                "SYNC-9", "SYNC-30", "SYNC-31", "SYNC-32", "SYNC-33", "SYNC-34", "SYNC-35", "SYNC-50", "SYNC-51",
+                "SYNC-61"))
         func policies() async throws {
             let app = try await Cluster.shared().app()
             let ids = try await conversations(app)
@@ -52,7 +54,9 @@ extension EndToEnd {
 
         @Test(
             "more history is fetched on demand: a number, back to the first unread message, or everything; then none is left",
-            .proves("SYNC-3", "SYNC-11", "SYNC-36", "SYNC-52", "SYNC-53", "SYNC-54", "SYNC-55", "SYNC-66", "SYNC-67", "SYNC-68", "SYNC-69"))
+            .proves(
+                "SYNC-3", "SYNC-11", "SYNC-36", "SYNC-52", "SYNC-53", "SYNC-54", "SYNC-55", "SYNC-66", "SYNC-67",
+                "SYNC-68", "SYNC-69"))
         func moreHistory() async throws {
             let app = try await Cluster.shared().app()
             let id = try await conversations(app)[1]
@@ -74,16 +78,22 @@ extension EndToEnd {
             try await fetch { try await chat.synchronizeAllMessages(.toFirstUnread) }
             #expect(try await ben.client.messages(in: id).count == 3)
             #expect(
-                await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.toFirstUnread) }?.code == .manualSyncNothingToSync)
+                await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.toFirstUnread) }?.code
+                    == .manualSyncNothingToSync)
             try await fetch { try await chat.synchronizeMoreMessages(atLeast: 20) }
             #expect(try await ben.client.messages(in: id).count >= 23)
             try await fetch { try await chat.synchronizeAllMessages(.all) }
             #expect(try await ben.texts(in: id) == (0..<50).map(String.init))
-            #expect(await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.all) }?.code == .manualSyncAlreadyFullySynced)
-            #expect(await #expect(throws: StrataError.self) { try await chat.synchronizeMoreMessages(atLeast: 0) }?.code == .invalidArgument)
+            #expect(
+                await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.all) }?.code
+                    == .manualSyncAlreadyFullySynced)
+            #expect(
+                await #expect(throws: StrataError.self) { try await chat.synchronizeMoreMessages(atLeast: 0) }?.code
+                    == .invalidArgument)
             await ben.client.disconnect()
             #expect(
-                await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.all) }?.code == .manualSyncFailedNoConnection)
+                await #expect(throws: StrataError.self) { try await chat.synchronizeAllMessages(.all) }?.code
+                    == .manualSyncFailedNoConnection)
         }
 
         @Test(

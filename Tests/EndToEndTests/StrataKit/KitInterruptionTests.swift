@@ -63,7 +63,8 @@ extension EndToEnd {
             await #expect(throws: CancellationError.self) { try await downloading.value }
             // The limit is so low that a download from the start would report a smaller first fraction.
             scene.proxy.limit(.init(fromServer: 60_000))
-            let second = KitUser(name: "ben", client: try KitUser.client(of: app, "ben", folder: folder, proxy: scene.proxy))
+            let second = KitUser(
+                name: "ben", client: try KitUser.client(of: app, "ben", folder: folder, proxy: scene.proxy))
             try await second.connect()
             let again = try await second.part(0, of: id)
             #expect(again.transferStatus == .readyForDownload)
@@ -101,7 +102,8 @@ extension EndToEnd {
             scene.proxy.limit(.init())
             let received = try await scene.ana.receives(message.id)
             _ = try await scene.ana.receives(after.id)
-            #expect(try await scene.ana.client.messages(in: scene.chat.id).map(\.id).suffix(2) == [message.id, after.id])
+            #expect(
+                try await scene.ana.client.messages(in: scene.chat.id).map(\.id).suffix(2) == [message.id, after.id])
             try await received.parts[0].download()
             #expect(try await received.parts[0].loadData() == KitTransfers.bytes(1_000_000))
             await scene.proxy.close()
@@ -117,7 +119,11 @@ extension EndToEnd {
             // A transfer may begin after the object's last change.
             try await within("the upload has begun") { [client = scene.ben.client] in
                 while true {
-                    if let message = try await client.message(message.id), await client.transferProgress(of: message).children.count == 2 { return }
+                    if let message = try await client.message(message.id),
+                        await client.transferProgress(of: message).children.count == 2
+                    {
+                        return
+                    }
                     await Task.yield()
                 }
             }
@@ -125,7 +131,9 @@ extension EndToEnd {
             #expect(progress.total == 1_900_000 && progress.isCancellable && !progress.isPausable)
             progress.children[0].cancel()
             try await within("the failure is told") {
-                for await event in events { if case .operationFailed(let failure) = event, failure.messages == [message.id] { return } }
+                for await event in events {
+                    if case .operationFailed(let failure) = event, failure.messages == [message.id] { return }
+                }
             }
             let failed = try #require(try await scene.ben.client.message(message.id))
             #expect(!failed.isSent && failed.failure?.code == .transferCancelled)
@@ -139,7 +147,9 @@ extension EndToEnd {
             await scene.proxy.close()
         }
 
-        @Test("content above the server's limit makes the message fail; content that the server lost is uploaded again", .proves("PART-2"))
+        @Test(
+            "content above the server's limit makes the message fail; content that the server lost is uploaded again",
+            .proves("PART-2"))
         func limits() async throws {
             let settings = ["STRATA_CONTENT_MAX_BYTES": "500000", "STRATA_CONTENT_UNREFERENCED_AGE": "5s"]
             try await Cluster.with(Cluster.Size(settings: settings)) { cluster in
@@ -152,9 +162,13 @@ extension EndToEnd {
                 scene.proxy.limit(.init(fromClient: 200_000))
                 let parts = [try KitTransfers.image(3000), try KitTransfers.image(400_000)]
                 let message = try await scene.chat.send(scene.ben.client.newMessage(parts: parts))
-                try await scene.ben.until("the first part is uploaded") { try await $0.message(message.id)?.parts[0].contentID != nil }
+                try await scene.ben.until("the first part is uploaded") {
+                    try await $0.message(message.id)?.parts[0].contentID != nil
+                }
                 let first = try #require(try await scene.ben.part(0, of: message.id).contentID)
-                try await eventually("the server has removed it") { !cluster.contentFiles.contains { $0.contains("\(first)") } }
+                try await eventually("the server has removed it") {
+                    !cluster.contentFiles.contains { $0.contains("\(first)") }
+                }
                 scene.proxy.limit(.init())
                 let received = try await scene.ana.receives(message.id)
                 #expect(received.parts[0].contentID != first)

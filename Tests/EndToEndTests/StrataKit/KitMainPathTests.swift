@@ -16,7 +16,8 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
             let ben = try await KitUser.signIn("ben", to: app, via: 1)
-            let chat = try await ana.client.newConversation(with: [ben.id], options: .init(metadata: ["title": "Lunch"]))
+            let chat = try await ana.client.newConversation(
+                with: [ben.id], options: .init(metadata: ["title": "Lunch"]))
             #expect(try await ana.client.conversation(chat.id) == nil)
             try await chat.send(ana.client.newMessage(parts: [.text("Hi")]))
             try await ben.sees(["Hi"], in: chat.id)

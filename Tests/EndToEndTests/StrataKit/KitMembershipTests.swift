@@ -22,7 +22,9 @@ extension EndToEnd {
             for text in ["1", "2", "3"] { try await chat.send(ana.client.newMessage(parts: [.text(text)])) }
             try await chat.addParticipants([cleo.id])
             try await cleo.sees(["1", "2", "3"], in: chat.id)
-            try await ben.until("cleo is in it") { try await $0.conversation(chat.id)?.participantIDs.contains(cleo.id) == true }
+            try await ben.until("cleo is in it") {
+                try await $0.conversation(chat.id)?.participantIDs.contains(cleo.id) == true
+            }
             #expect(try await ben.client.conversation(chat.id)?.isDistinct == false)
             let bensChat = try #require(try await ben.client.conversation(chat.id))
             try await bensChat.removeParticipants([cleo.id])
@@ -32,14 +34,21 @@ extension EndToEnd {
             #expect(try await cleo.texts(in: chat.id) == ["1", "2", "3"])
             let gone = try #require(try await cleo.client.conversation(chat.id))
             let message = try cleo.client.newMessage(parts: [.text("may I?")])
-            #expect(await #expect(throws: StrataError.self) { try await gone.send(message) }?.code == .userNotAParticipant)
-            #expect(await #expect(throws: StrataError.self) { try await gone.setMetadata("x", at: "a") }?.code == .userNotAParticipant)
-            #expect(await #expect(throws: StrataError.self) { try await bensChat.removeParticipants([cleo.id]) }?.code == .participantNotAParticipant)
+            #expect(
+                await #expect(throws: StrataError.self) { try await gone.send(message) }?.code == .userNotAParticipant)
+            #expect(
+                await #expect(throws: StrataError.self) { try await gone.setMetadata("x", at: "a") }?.code
+                    == .userNotAParticipant)
+            #expect(
+                await #expect(throws: StrataError.self) { try await bensChat.removeParticipants([cleo.id]) }?.code
+                    == .participantNotAParticipant)
             try await bensChat.addParticipants([cleo.id])
             try await cleo.sees(["1", "2", "3", "4"], in: chat.id)
         }
 
-        @Test("leaving removes the conversation from all own devices, and others see who has left", .proves("CONV-41", "DEL-1"))
+        @Test(
+            "leaving removes the conversation from all own devices, and others see who has left",
+            .proves("CONV-41", "DEL-1"))
         func leave() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -55,7 +64,9 @@ extension EndToEnd {
             try await ana.until("ben is out") { try await $0.conversation(chat.id)?.participantIDs == [ana.id] }
         }
 
-        @Test("a conversation deleted from the own devices reappears with the next message", .proves("CONV-42", "DEL-3", "DEL-4"))
+        @Test(
+            "a conversation deleted from the own devices reappears with the next message",
+            .proves("CONV-42", "DEL-3", "DEL-4"))
         func deleteAndReturn() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -75,7 +86,8 @@ extension EndToEnd {
         }
 
         @Test(
-            "a typing indicator reaches online users and ends with the message", .proves("TYPE-1", "TYPE-2", "TYPE-3", "TYPE-5", "TYPE-6", "TYPE-7")
+            "a typing indicator reaches online users and ends with the message",
+            .proves("TYPE-1", "TYPE-2", "TYPE-3", "TYPE-5", "TYPE-6", "TYPE-7")
         )
         func typing() async throws {
             let app = try await Cluster.shared().app()
@@ -112,7 +124,8 @@ extension EndToEnd {
             let ben = try await KitUser.signIn("ben", to: app, via: 1)
             let made = ConversationID.random()
             async let waited = ben.client.waitForCreation(of: made, timeout: .seconds(60))
-            try await ana.does("POST", "/conversations", ["id": .string(made.layerID), "participants": ["ben"], "distinct": false])
+            try await ana.does(
+                "POST", "/conversations", ["id": .string(made.layerID), "participants": ["ben"], "distinct": false])
             #expect(try await waited.id == made)
             #expect(try await ben.client.waitForCreation(of: made, timeout: .zero).id == made)
             let message = MessageID.random()

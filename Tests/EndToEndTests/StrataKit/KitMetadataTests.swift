@@ -9,7 +9,9 @@ extension EndToEnd {
     /// Concurrent metadata changes by several users.
     @Suite("StrataKit: metadata")
     struct KitMetadataTests {
-        private func pair(_ metadata: Metadata = [:]) async throws -> (ana: KitUser, ben: KitUser, chat: StrataKit.Conversation) {
+        private func pair(
+            _ metadata: Metadata = [:]
+        ) async throws -> (ana: KitUser, ben: KitUser, chat: StrataKit.Conversation) {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
             let ben = try await KitUser.signIn("ben", to: app, via: 1)
@@ -42,7 +44,8 @@ extension EndToEnd {
             try await ben.isIdle()
             try await eventually("both see the same value") {
                 let values = [
-                    try await ana.client.conversation(chat.id)?.metadata["same"], try await ben.client.conversation(chat.id)?.metadata["same"],
+                    try await ana.client.conversation(chat.id)?.metadata["same"],
+                    try await ben.client.conversation(chat.id)?.metadata["same"],
                 ]
                 return values[0] == values[1] && values[0] != nil
             }
@@ -53,19 +56,25 @@ extension EndToEnd {
             .proves("META-8", "META-9", "META-10", "META-11", "META-30", "META-31", "META-32", "META-37"))
         func mergeAndReplace() async throws {
             let (ana, ben, chat) = try await pair([
-                "title": "Lunch", "theme": ["background_color": "FFFFFF", "text_color": "000000"], "participant": ["bob": ["role": "cook"]],
+                "title": "Lunch", "theme": ["background_color": "FFFFFF", "text_color": "000000"],
+                "participant": ["bob": ["role": "cook"]],
             ])
             func both(_ expected: Metadata) async throws {
                 for user in [ana, ben] {
-                    try await user.until("metadata \(expected.flattened)") { try await $0.conversation(chat.id)?.metadata == expected }
+                    try await user.until("metadata \(expected.flattened)") {
+                        try await $0.conversation(chat.id)?.metadata == expected
+                    }
                 }
             }
             try await chat.setMetadata(["theme": ["background_color": "111111"]], merge: true)
             try await both([
-                "title": "Lunch", "theme": ["background_color": "111111", "text_color": "000000"], "participant": ["bob": ["role": "cook"]],
+                "title": "Lunch", "theme": ["background_color": "111111", "text_color": "000000"],
+                "participant": ["bob": ["role": "cook"]],
             ])
             try await chat.setMetadata(["link_color": "00FF00"] as Metadata, at: "theme")
-            try await both(["title": "Lunch", "theme": ["link_color": "00FF00"], "participant": ["bob": ["role": "cook"]]])
+            try await both([
+                "title": "Lunch", "theme": ["link_color": "00FF00"], "participant": ["bob": ["role": "cook"]],
+            ])
             try await chat.deleteMetadata(at: "participant", "absent.path")
             try await both(["title": "Lunch", "theme": ["link_color": "00FF00"]])
             try await chat.setMetadata(["subject": "Dinner"], merge: false)
@@ -80,7 +89,9 @@ extension EndToEnd {
         func limits() async throws {
             let (ana, ben, chat) = try await pair()
             try await chat.setMetadata(String(repeating: "a", count: 2048), at: "long")
-            await #expect(throws: StrataError.self) { try await chat.setMetadata(String(repeating: "a", count: 2049), at: "long") }
+            await #expect(throws: StrataError.self) {
+                try await chat.setMetadata(String(repeating: "a", count: 2049), at: "long")
+            }
             for key in ["a key", "é", "", "a..b", ".a"] {
                 let error = await #expect(throws: StrataError.self) { try await chat.setMetadata("value", at: key) }
                 #expect(error?.code == .invalidKey, "\(key)")

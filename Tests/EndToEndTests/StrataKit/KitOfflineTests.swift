@@ -28,7 +28,8 @@ extension EndToEnd {
             for user in [ana, ben, cleo] {
                 try await user.until("has everything once") { client in
                     let chat = try await client.conversation(id)
-                    return chat?.metadata.flattened == ["title": "Trip", "city": "Porto"] && chat?.participantIDs == [ana.id, ben.id, cleo.id]
+                    return chat?.metadata.flattened == ["title": "Trip", "city": "Porto"]
+                        && chat?.participantIDs == [ana.id, ben.id, cleo.id]
                         && chat?.totalMessageCount == 3
                 }
             }
@@ -36,10 +37,13 @@ extension EndToEnd {
             #expect(try await ben.texts(in: id) == ["one", "two", "three"])
         }
 
-        private func offline(_ app: TestApp, _ folder: URL, _ ben: UserID, _ cleo: UserID) async throws -> ConversationID {
+        private func offline(
+            _ app: TestApp, _ folder: URL, _ ben: UserID, _ cleo: UserID
+        ) async throws -> ConversationID {
             let ana = try await KitUser.signIn("ana", to: app, folder: folder)
             await ana.client.disconnect()
-            let chat = try await ana.client.newConversation(with: [ben], options: .init(isDistinct: false, metadata: ["title": "Trip"]))
+            let chat = try await ana.client.newConversation(
+                with: [ben], options: .init(isDistinct: false, metadata: ["title": "Trip"]))
             try await chat.send(ana.client.newMessage(parts: [.text("one")]))
             try await chat.addParticipants([cleo])
             try await chat.send(ana.client.newMessage(parts: [.text("two")]))
@@ -52,7 +56,9 @@ extension EndToEnd {
             return chat.id
         }
 
-        @Test("a client catches up with changes missed while offline, in order and once", .proves("SYNC-2", "SYNC-5", "SYNC-60", "SYNC-73", "CLNT-3"))
+        @Test(
+            "a client catches up with changes missed while offline, in order and once",
+            .proves("SYNC-2", "SYNC-5", "SYNC-60", "SYNC-73", "CLNT-3"))
         func catchUp() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -81,8 +87,10 @@ extension EndToEnd {
             let ben = try await KitUser.signIn("ben", to: app, via: 1)
             await ana.client.disconnect()
             await ben.client.disconnect()
-            let one = try await ana.client.newConversation(with: [ben.id], options: .init(metadata: ["ana": "1", "same": "a"]))
-            let two = try await ben.client.newConversation(with: [ana.id], options: .init(metadata: ["ben": "2", "same": "b"]))
+            let one = try await ana.client.newConversation(
+                with: [ben.id], options: .init(metadata: ["ana": "1", "same": "a"]))
+            let two = try await ben.client.newConversation(
+                with: [ana.id], options: .init(metadata: ["ben": "2", "same": "b"]))
             try await one.send(ana.client.newMessage(parts: [.text("from ana")]))
             try await two.send(ben.client.newMessage(parts: [.text("from ben")]))
             try await ana.connect()

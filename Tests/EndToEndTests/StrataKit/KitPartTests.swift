@@ -9,12 +9,18 @@ import Testing
 extension EndToEnd {
     @Suite("StrataKit: changed parts")
     struct KitPartTests {
-        private static func shown(_ message: StrataKit.Message?) -> [String] { message?.parts.map { $0.text ?? $0.mimeType } ?? [] }
+        private static func shown(_ message: StrataKit.Message?) -> [String] {
+            message?.parts.map { $0.text ?? $0.mimeType } ?? []
+        }
 
-        @Test("changed parts reach all participants, with new content, also when changed offline", .proves("PART-10", "SYNC-13"))
+        @Test(
+            "changed parts reach all participants, with new content, also when changed offline",
+            .proves("PART-10", "SYNC-13"))
         func changes() async throws {
             let app = try await Cluster.shared().app()
-            let (ana, ben) = (try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1))
+            let (ana, ben) = (
+                try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1)
+            )
             let chat = try await ana.client.newConversation(with: [ben.id])
             let id = try await ana.send([.text("one"), .text("two")], in: chat)
             let other = try await ben.receives(id)
@@ -33,7 +39,9 @@ extension EndToEnd {
             try await part.download()
             #expect(try await part.loadData() == KitTransfers.bytes(5000))
             try await message.replace(part, with: KitTransfers.image(5000, seed: 1))
-            try await ben.until("sees the other picture") { try await $0.message(id)?.parts[0].contentID != part.contentID }
+            try await ben.until("sees the other picture") {
+                try await $0.message(id)?.parts[0].contentID != part.contentID
+            }
             try await ben.part(0, of: id).download()
             #expect(try await ben.part(0, of: id).loadData() == KitTransfers.bytes(5000, seed: 1))
             try await message.setParts([.text("all")])

@@ -10,13 +10,16 @@ import Testing
 extension EndToEnd {
     @Suite("StrataKit: identities and announcements")
     struct KitPeopleTests {
-        private func announce(_ text: String, in app: TestApp, on cluster: Cluster, to user: String) async throws -> AnnouncementID {
+        private func announce(
+            _ text: String, in app: TestApp, on cluster: Cluster, to user: String
+        ) async throws -> AnnouncementID {
             let id = try JSONValue(parsing: try await cluster.announce(text, in: app, to: [user]))["id"].string ?? ""
             return try #require(AnnouncementID(parsing: id))
         }
 
         @Test(
-            "an operator's announcement reaches its recipient, is in no conversation and never among messages", .proves("ANN-1", "SYNC-6"))
+            "an operator's announcement reaches its recipient, is in no conversation and never among messages",
+            .proves("ANN-1", "SYNC-6"))
         func announcement() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
@@ -34,7 +37,9 @@ extension EndToEnd {
             #expect(try await ben.client.identifiers(Query<Announcement>()) == [own])
         }
 
-        @Test("waiting for an identity ends when its operator data arrives, for followed users; other users stay unknown", .proves("IDN-4"))
+        @Test(
+            "waiting for an identity ends when its operator data arrives, for followed users; other users stay unknown",
+            .proves("IDN-4"))
         func identity() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await KitUser.signIn("ana", to: app)
@@ -47,7 +52,8 @@ extension EndToEnd {
             let chat = try await ana.client.newConversation(with: [nobody])
             try await chat.send(ana.client.newMessage(parts: [.text("Hi")]))
             try await ana.isIdle()
-            let shown = try #require(try await ana.client.conversation(chat.id)?.participants.first { $0.userID == nobody })
+            let shown = try #require(
+                try await ana.client.conversation(chat.id)?.participants.first { $0.userID == nobody })
             var expected = Identity(userID: nobody)
             (expected.isFollowed, expected.presenceStatus) = (shown.isFollowed, shown.presenceStatus)
             #expect(shown == expected)

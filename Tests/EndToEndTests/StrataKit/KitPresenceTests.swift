@@ -20,14 +20,21 @@ extension EndToEnd {
         }
 
         private func until(_ status: PresenceStatus, of user: KitUser, on other: KitUser) async throws {
-            try await other.until("\(user.name) is \(status)") { try await $0.identity(of: user.id).presenceStatus == status }
+            try await other.until("\(user.name) is \(status)") {
+                try await $0.identity(of: user.id).presenceStatus == status
+            }
         }
 
-        @Test("connecting makes a user available, others see each status, and an invisible user appears offline", .proves("PRES-1", "PRES-4"))
+        @Test(
+            "connecting makes a user available, others see each status, and an invisible user appears offline",
+            .proves("PRES-1", "PRES-4"))
         func statuses() async throws {
             let (ana, ben) = try await scene(Cluster.shared().app())
             try await until(.available, of: ana, on: ben)
-            for (choice, status) in [(PresenceChoice.busy, PresenceStatus.busy), (.away, .away), (.offline, .offline), (.available, .available)] {
+            for (choice, status) in [
+                (PresenceChoice.busy, PresenceStatus.busy), (.away, .away), (.offline, .offline),
+                (.available, .available),
+            ] {
                 try await ana.client.setPresence(choice)
                 try await until(status, of: ana, on: ben)
             }
@@ -53,13 +60,16 @@ extension EndToEnd {
             try await until(.busy, of: other, on: other)
         }
 
-        @Test("a user is offline only when no device is connected; a device that vanishes is not connected", .proves("PRES-2", "PRES-4"))
+        @Test(
+            "a user is offline only when no device is connected; a device that vanishes is not connected",
+            .proves("PRES-2", "PRES-4"))
         func devices() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = try await scene(app)
             try await until(.available, of: ana, on: ben)
             let proxy = try await KitUser.proxy(of: app)
-            let other = KitUser(name: "ana", client: try KitUser.client(of: app, behind: proxy, folder: KitUser.folder("other")))
+            let other = KitUser(
+                name: "ana", client: try KitUser.client(of: app, behind: proxy, folder: KitUser.folder("other")))
             try await other.client.connect()
             try await KitUser.signIn("ana", to: app, on: other.client)
             try await other.until("is connected") { await $0.connectionState == .connected }
@@ -83,7 +93,9 @@ extension EndToEnd {
         }
 
         private func update(of user: UserID, _ change: ObjectChange) -> PropertyChange? {
-            guard case .identity(let identity) = change.object, identity.userID == user, case .update(let property) = change.kind else { return nil }
+            guard case .identity(let identity) = change.object, identity.userID == user,
+                case .update(let property) = change.kind
+            else { return nil }
             return property
         }
     }

@@ -36,7 +36,9 @@ extension EndToEnd {
             #expect(try await cleo.client.identifiers(Query<StrataKit.Conversation>()) == [own.id])
             #expect(try await cleo.client.count(Query<Message>()) == 2)
             #expect(try await cleo.client.execute(Query<Announcement>()).map { $0.parts.first?.text } == ["for cleo"])
-            try await ben.until("the announcement") { try await $0.execute(Query<Announcement>()).map { $0.parts.first?.text } == ["for ben"] }
+            try await ben.until("the announcement") {
+                try await $0.execute(Query<Announcement>()).map { $0.parts.first?.text } == ["for ben"]
+            }
         }
 
         @discardableResult

@@ -101,7 +101,8 @@ extension EndToEnd {
         private func picture(for user: KitUser, from sender: KitUser) async throws -> MessagePart {
             let chat = try await sender.client.newConversation(with: [user.id])
             let bytes = Data(repeating: 7, count: 100_000)
-            let sent = try await chat.send(sender.client.newMessage(parts: [NewMessagePart(mimeType: "image/png", data: bytes)]))
+            let sent = try await chat.send(
+                sender.client.newMessage(parts: [NewMessagePart(mimeType: "image/png", data: bytes)]))
             return try #require(try await user.client.waitForCreation(of: sent.id, timeout: .seconds(60)).parts.first)
         }
     }

@@ -37,10 +37,12 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let client = try KitUser.client(of: app, "ana")
             let nonce = try await client.requestAuthenticationNonce()
-            let strange = try await app.identityToken("ana", nonce: nonce, signedWith: TestApp.strangeKey.value.privateKey)
+            let strange = try await app.identityToken(
+                "ana", nonce: nonce, signedWith: TestApp.strangeKey.value.privateKey)
             let unknownNonce = try await app.identityToken("ana", nonce: "never given")
             for token in ["no token", strange, unknownNonce] {
-                #expect(await refusal(of: { try await client.authenticate(identityToken: token) })?.code == .invalidToken)
+                #expect(
+                    await refusal(of: { try await client.authenticate(identityToken: token) })?.code == .invalidToken)
             }
             #expect(await client.authenticatedUser == nil)
             #expect(await client.sessions.isEmpty)
@@ -73,12 +75,17 @@ extension EndToEnd {
             let tokens = try await ["ana", "ben", "cleo"]
                 .asyncMap { try await app.identityToken($0, nonce: try await client.requestAuthenticationNonce()) }
             let results = await withTaskGroup(of: Result<Identity, any Error>.self) { group in
-                for token in tokens { group.addTask { await Result(catching: { try await client.authenticate(identityToken: token) }) } }
+                for token in tokens {
+                    group.addTask { await Result(catching: { try await client.authenticate(identityToken: token) }) }
+                }
                 return await group.reduce(into: []) { $0.append($1) }
             }
             let signedIn = results.compactMap { try? $0.get().userID }
             #expect(signedIn.count == 1)
-            #expect(results.count { result in if case .failure(let error) = result { error is CancellationError } else { false } } == 2)
+            #expect(
+                results.count { result in
+                    if case .failure(let error) = result { error is CancellationError } else { false }
+                } == 2)
             #expect(await client.authenticatedUser?.userID == signedIn.first)
             #expect(await client.sessions.map(\.userID) == signedIn)
         }
@@ -113,7 +120,9 @@ extension EndToEnd {
             try await ben.sees(["1", "2"], in: chat.id)
         }
 
-        @Test("a session that ends while the client connects makes that call throw, without a challenge", .proves("AUTH-4"))
+        @Test(
+            "a session that ends while the client connects makes that call throw, without a challenge",
+            .proves("AUTH-4"))
         func challengeDuringConnect() async throws {
             let app = try await Cluster.shared().app()
             let folder = try KitUser.folder("during")

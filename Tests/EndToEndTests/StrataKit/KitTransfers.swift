@@ -6,13 +6,17 @@ import StrataKit
 import TestCluster
 
 enum KitTransfers {
-    static func bytes(_ count: Int, seed: Int = 0) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &+ seed) }) }
+    static func bytes(_ count: Int, seed: Int = 0) -> Data {
+        Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &+ seed) })
+    }
 
     static func image(_ count: Int, seed: Int = 0) throws -> NewMessagePart {
         try NewMessagePart(mimeType: "image/png", data: bytes(count, seed: seed))
     }
 
-    static func ended(_ count: Int, in events: AsyncStream<ClientEvent>) async throws -> [(transfer: PartTransfer, error: StrataError?)] {
+    static func ended(
+        _ count: Int, in events: AsyncStream<ClientEvent>
+    ) async throws -> [(transfer: PartTransfer, error: StrataError?)] {
         let log = Log()
         try await within("\(count) transfers end") {
             for await event in events {

@@ -19,17 +19,20 @@ struct KitUser: Sendable {
         let folder = try folder ?? Self.folder(name)
         let address = proxy.map { "http://127.0.0.1:\($0.port)" } ?? app.system.client(gateway, .v3).baseURL
         guard let server = URL(string: address) else { throw KitProblem("\(address) is no URL") }
-        return try StrataClient(appID: app.id, options: .init(server: server, syncPolicy: policy, directory: folder, content: content))
+        return try StrataClient(
+            appID: app.id, options: .init(server: server, syncPolicy: policy, directory: folder, content: content))
     }
 
     static func folder(_ name: String) throws -> URL { URL(filePath: try TestDirectory.make("kit-\(name)")) }
 
     /// Signs a user in on a new device and connects.
     static func signIn(
-        _ name: String, to app: TestApp, policy: SyncPolicy = .unreadOnly, via gateway: Int = 0, folder: URL? = nil, connects: Bool = true,
+        _ name: String, to app: TestApp, policy: SyncPolicy = .unreadOnly, via gateway: Int = 0, folder: URL? = nil,
+        connects: Bool = true,
         content: ContentOptions = .init(), proxy: CuttingProxy? = nil
     ) async throws -> KitUser {
-        let client = try client(of: app, name, policy: policy, via: gateway, folder: folder, content: content, proxy: proxy)
+        let client = try client(
+            of: app, name, policy: policy, via: gateway, folder: folder, content: content, proxy: proxy)
         let user = KitUser(name: name, client: client)
         let events = user.client.events
         if connects { try await user.client.connect() }

@@ -24,8 +24,11 @@ func path(of url: String, sourceLocation: SourceLocation = #_sourceLocation) thr
 }
 
 extension TestUser {
-    func announce(_ size: Int, type: String = "image/png", sourceLocation: SourceLocation = #_sourceLocation) async throws -> AnnouncedContent {
-        let answer = try await call("POST", "/content", headers: ["Upload-Content-Length": "\(size)", "Upload-Content-Type": type])
+    func announce(
+        _ size: Int, type: String = "image/png", sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> AnnouncedContent {
+        let answer = try await call(
+            "POST", "/content", headers: ["Upload-Content-Length": "\(size)", "Upload-Content-Type": type])
         try #require(answer.status == 201, "\(answer.json)", sourceLocation: sourceLocation)
         return AnnouncedContent(
             id: try #require(answer.json["id"].string, sourceLocation: sourceLocation),
@@ -33,7 +36,8 @@ extension TestUser {
     }
 
     func upload(
-        _ bytes: Data, type: String = "image/png", via gateway: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+        _ bytes: Data, type: String = "image/png", via gateway: Int? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> AnnouncedContent {
         let content = try await announce(bytes.count, type: type, sourceLocation: sourceLocation)
         let answer = try await app.system.put(bytes, to: content.uploadURL, via: gateway ?? self.gateway)
@@ -41,7 +45,9 @@ extension TestUser {
         return content
     }
 
-    func downloadURL(of content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
+    func downloadURL(
+        of content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> String {
         try #require(try await does("GET", content.path)["download_url"].string, sourceLocation: sourceLocation)
     }
 }
@@ -52,15 +58,25 @@ extension RESTResponse {
 
 extension TestSystem {
     /// Uploads as stock clients do: without session and version.
-    func put(_ bytes: Data, to url: String, via gateway: Int = 0, headers: [String: String] = [:]) async throws -> RESTResponse {
-        let own = ["Accept": "", "Content-Type": "image/png", "Upload-Content-Length": "\(bytes.count)", "Upload-Content-Type": "image/png"]
+    func put(
+        _ bytes: Data, to url: String, via gateway: Int = 0, headers: [String: String] = [:]
+    ) async throws -> RESTResponse {
+        let own = [
+            "Accept": "", "Content-Type": "image/png", "Upload-Content-Length": "\(bytes.count)",
+            "Upload-Content-Type": "image/png",
+        ]
         return try await client(gateway)
             .call(
                 "PUT", path(of: url), data: bytes, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)
     }
 
-    func fetch(_ url: String, via gateway: Int = 0, method: String = "GET", headers: [String: String] = [:]) async throws -> RESTResponse {
-        try await client(gateway).call(method, path(of: url), data: nil, headers: ["Accept": ""].merging(headers) { $1 }, deadline: Waiting.deadline)
+    func fetch(
+        _ url: String, via gateway: Int = 0, method: String = "GET", headers: [String: String] = [:]
+    ) async throws -> RESTResponse {
+        try await client(gateway)
+            .call(
+                method, path(of: url), data: nil, headers: ["Accept": ""].merging(headers) { $1 },
+                deadline: Waiting.deadline)
     }
 }
 
@@ -69,7 +85,8 @@ extension Cluster {
     var contentFiles: [String] {
         (FileManager.default.enumerator(atPath: contentDirectory)?.allObjects as? [String] ?? [])
             .filter { name in
-                (try? FileManager.default.attributesOfItem(atPath: "\(contentDirectory)/\(name)")[.type] as? FileAttributeType) == .typeRegular
+                (try? FileManager.default.attributesOfItem(atPath: "\(contentDirectory)/\(name)")[.type]
+                    as? FileAttributeType) == .typeRegular
             }
     }
 

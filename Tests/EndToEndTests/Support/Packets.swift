@@ -11,7 +11,8 @@ extension ProtocolSocket {
     /// Waits for a change, with the deadline of these tests.
     @discardableResult
     func change(
-        _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
+        _ operation: String, _ type: String, _ id: String? = nil,
+        where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async throws -> ReceivedPacket {
         try await nextPacket("\(type) \(operation) \(id ?? "")", deadline: Waiting.deadline) {
             $0.isChange(operation, of: type, id: id) && matches($0.data)

@@ -20,13 +20,15 @@ extension EndToEnd {
                     let socket = sockets[index]
                     group.addTask {
                         for number in 0..<25 {
-                            let sent = try await socket.ask("Message.create", conversation.id, TestUser.message("\(user.user) \(number)"))
+                            let sent = try await socket.ask(
+                                "Message.create", conversation.id, TestUser.message("\(user.user) \(number)"))
                             #expect(sent.isSuccess)
                         }
                     }
                     group.addTask {
                         for number in 0..<25 {
-                            try await user.patch(conversation, set("metadata.\(user.user).key\(number % 5)", .string("\(number)")))
+                            try await user.patch(
+                                conversation, set("metadata.\(user.user).key\(number % 5)", .string("\(number)")))
                         }
                     }
                 }
@@ -40,7 +42,9 @@ extension EndToEnd {
                 #expect(socket.faults == [], "\(user.user)")
                 // The counts of the last message are in the packet after it.
                 let view = ConversationReplica(try await user.view(of: conversation))
-                try await eventually("\(user.user) was told what the server has") { socket.replica(of: conversation) == view }
+                try await eventually("\(user.user) was told what the server has") {
+                    socket.replica(of: conversation) == view
+                }
             }
         }
     }

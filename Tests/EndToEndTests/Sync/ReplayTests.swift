@@ -34,13 +34,19 @@ extension EndToEnd {
             try await ana.patch(conversation, add(cleo))
             let second = try await ana.converse(with: [ben], metadata: ["new": "yes"], distinct: false)
             let socket = try await ben.openSilent(via: 1)
-            let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": .string(try #require(last.timestamp))])
+            let answer = try await socket.ask(
+                "Event.replay", nil, ["from_timestamp": .string(try #require(last.timestamp))])
             #expect(answer.isSuccess)
             #expect(answer.data["complete"].bool == true)
             let before = socket.history.filter { $0.index < answer.packet.index }
-            for number in 0..<5 { #expect(before.contains { $0.data["parts"][0]["body"].string == "missed \(number)" }) }
+            for number in 0..<5 {
+                #expect(before.contains { $0.data["parts"][0]["body"].string == "missed \(number)" })
+            }
             #expect(before.contains { $0.isChange("create", of: "Conversation", id: second.id) })
-            let start = try #require(lost.history.first { $0.isChange("create", of: "Conversation", id: conversation.id) }).data
+            let start = try #require(
+                lost.history.first { $0.isChange("create", of: "Conversation", id: conversation.id) }
+            )
+            .data
             let view = try await ben.view(of: conversation)
             #expect(socket.replica(of: conversation, from: start) == ConversationReplica(view))
             let head = try #require(view["position"].int)
@@ -55,7 +61,8 @@ extension EndToEnd {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
             let conversations = [
-                try await ana.converse(with: [ben], distinct: false), try await ana.converse(with: [ben], distinct: false),
+                try await ana.converse(with: [ben], distinct: false),
+                try await ana.converse(with: [ben], distinct: false),
             ]
             let first = try await ben.open(via: 0)
             for conversation in conversations { try await first.change("create", "Conversation", conversation.id) }
@@ -67,10 +74,14 @@ extension EndToEnd {
             for cut in [7, 30, 55, 200] {
                 let socket = try await ben.openSilent(via: cut)
                 let stream = socket.packets()
-                let replay = Task { [since] in try await socket.ask("Event.replay", nil, ["from_timestamp": .string(since)]) }
+                let replay = Task { [since] in
+                    try await socket.ask("Event.replay", nil, ["from_timestamp": .string(since)])
+                }
                 var isDone = false
                 for await packet in stream {
-                    if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string { seen.insert(text) }
+                    if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string {
+                        seen.insert(text)
+                    }
                     since = packet.timestamp ?? since
                     isDone = packet.body["method"].string == "Event.replay"
                     if packet.index >= cut || isDone { break }
@@ -90,12 +101,15 @@ extension EndToEnd {
             let conversation = try await ana.converse(with: [ben])
             for number in 0..<40 { try await ana.send("old \(number)", to: conversation) }
             let socket = try await ben.openSilent(via: 1)
-            async let sending: Void = { for number in 0..<40 { try await ana.send("new \(number)", to: conversation) } }()
+            async let sending: Void = {
+                for number in 0..<40 { try await ana.send("new \(number)", to: conversation) }
+            }()
             let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": "2020-01-01T00:00:00.000Z"])
             #expect(answer.isSuccess)
             try await sending
             try await socket.message("new 39")
-            let texts = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let texts = socket.history.filter { $0.isChange("create", of: "Message") }
+                .compactMap { $0.data["parts"][0]["body"].string }
             #expect(texts == (0..<40).map { "old \($0)" } + (0..<40).map { "new \($0)" })
             #expect(socket.faults == [])
         }

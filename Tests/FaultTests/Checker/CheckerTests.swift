@@ -28,7 +28,8 @@ struct CheckerTests {
     ]
 
     private static func operation(
-        _ actor: String, _ action: History.Operation.Action, _ begun: Int, _ ended: Int, _ outcome: History.Operation.Outcome = .acknowledged
+        _ actor: String, _ action: History.Operation.Action, _ begun: Int, _ ended: Int,
+        _ outcome: History.Operation.Outcome = .acknowledged
     ) -> History.Operation {
         History.Operation(actor: actor, conversation: id, action: action, begun: begun, ended: ended, outcome: outcome)
     }
@@ -41,10 +42,12 @@ struct CheckerTests {
         var mirror = Mirror()
         mirror.show([
             "position": 10, "unread_message_count": 1, "total_message_count": 2, "last_message": ["id": "m3"],
-            "participants": [["id": "layer:///identities/ana"], ["id": "layer:///identities/ben"]], "metadata": ["a": ["b": "v2"]],
+            "participants": [["id": "layer:///identities/ana"], ["id": "layer:///identities/ben"]],
+            "metadata": ["a": ["b": "v2"]],
         ])
         mirror.show(message: [
-            "id": "m1", "position": .integer(2 * Int64(Mirror.positionStep)), "sender": ["id": "layer:///identities/ana"],
+            "id": "m1", "position": .integer(2 * Int64(Mirror.positionStep)),
+            "sender": ["id": "layer:///identities/ana"],
             "recipient_status": ["layer:///identities/ana": "read", "layer:///identities/ben": "read"],
         ])
         return mirror
@@ -55,16 +58,23 @@ struct CheckerTests {
             operations: [
                 operation("ana", .send(message: "m1"), 1, 2), operation("ben", .set(path: "a", value: "v1"), 3, 5),
                 operation("ana", .send(message: "m2"), 4, 6), operation("ana", .add(user: "cleo"), 7, 8),
-                operation("ben", .read(message: "m1"), 9, 10), operation("cleo", .set(path: "a.b", value: "v2"), 11, 12),
-                operation("ana", .remove(user: "cleo"), 13, 14), operation("ben", .send(message: "m3"), 15, 20, .unknown),
-                operation("ben", .send(message: "m4"), 16, 21, .unknown), operation("cleo", .send(message: "m5"), 17, 18, .refused),
+                operation("ben", .read(message: "m1"), 9, 10),
+                operation("cleo", .set(path: "a.b", value: "v2"), 11, 12),
+                operation("ana", .remove(user: "cleo"), 13, 14),
+                operation("ben", .send(message: "m3"), 15, 20, .unknown),
+                operation("ben", .send(message: "m4"), 16, 21, .unknown),
+                operation("cleo", .send(message: "m5"), 17, 18, .refused),
             ],
             views: [
-                History.View(user: "ana", conversation: id, events: received([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
+                History.View(
+                    user: "ana", conversation: id, events: received([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
                 // Ben's connection was cut after the fifth change. The changes that he had not processed were repeated.
                 History.View(
-                    user: "ben", conversation: id, events: received([1, 2, 3, 4, 5]) + [.restart] + received([3, 4, 5, 6, 7, 8, 9, 10])),
-                History.View(user: "cleo", conversation: id, events: [.shown(position: 6), .listed(position: 6)] + received([5, 6, 7, 8])),
+                    user: "ben", conversation: id,
+                    events: received([1, 2, 3, 4, 5]) + [.restart] + received([3, 4, 5, 6, 7, 8, 9, 10])),
+                History.View(
+                    user: "cleo", conversation: id,
+                    events: [.shown(position: 6), .listed(position: 6)] + received([5, 6, 7, 8])),
             ],
             typing: [
                 History.Typing(reader: "ana", typist: "ben", conversation: id, action: "started", seconds: 1),
@@ -76,8 +86,10 @@ struct CheckerTests {
                 History.Conversation(
                     id: id, log: log, participants: ["ana", "ben"], metadata: ["a.b": "v2"],
                     messages: [
-                        History.Conversation.Message(id: "m1", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]),
-                        History.Conversation.Message(id: "m3", sender: "ben", recipients: ["ana", "ben"], readers: ["ben"]),
+                        History.Conversation.Message(
+                            id: "m1", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]),
+                        History.Conversation.Message(
+                            id: "m3", sender: "ben", recipients: ["ana", "ben"], readers: ["ben"]),
                     ], unread: ["ana": 1, "ben": 0], shown: ["ana": mirror])
             ])
     }
@@ -114,35 +126,49 @@ struct CheckerTests {
     /// they left.
     private static func keepCounts(of user: String, total: Int, in history: inout History) {
         history.conversations[0].log[9] = Change(position: 10, kind: .receipts)
-        history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
+        history.conversations[0].messages
+            .append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
         var kept = Mirror()
         (kept.unread, kept.total) = (0, total)
         history.conversations[0].kept = [user: kept]
-        for index in history.views.indices where history.views[index].user == user { history.views[index].mirror = kept }
+        for index in history.views.indices where history.views[index].user == user {
+            history.views[index].mirror = kept
+        }
     }
 
     private static let damages: [Damage] = [
         Damage("a message is not told to a client", .lost) { $0.views[0].events.remove(at: index(9, in: $0)) },
-        Damage("a change of metadata is not told to a client", .lost) { $0.views[0].events.remove(at: index(3, in: $0)) },
+        Damage("a change of metadata is not told to a client", .lost) {
+            $0.views[0].events.remove(at: index(3, in: $0))
+        },
         Damage("a deletion is not told to a client", .lost) { $0.views[0].events.remove(at: index(10, in: $0)) },
         Damage("a user is not told of their own removal", .lost) { $0.views[2].events.removeLast() },
         Damage("what a replay has to bring is missing from it", .lost) { history in
             history.views[1].events.removeAll { $0 == .received(position: 7, what: "change") }
         },
-        Damage("a client is told twice", .duplicated) { $0.views[0].events.insert(.received(position: 4, what: "change"), at: index(4, in: $0)) },
-        Damage("two changes are told the wrong way round", .reordered) { $0.views[0].events.swapAt(index(3, in: $0), index(4, in: $0)) },
-        Damage("a user is told of what came after their removal", .leaked) { $0.views[2].events.append(.received(position: 9, what: "change")) },
+        Damage("a client is told twice", .duplicated) {
+            $0.views[0].events.insert(.received(position: 4, what: "change"), at: index(4, in: $0))
+        },
+        Damage("two changes are told the wrong way round", .reordered) {
+            $0.views[0].events.swapAt(index(3, in: $0), index(4, in: $0))
+        },
+        Damage("a user is told of what came after their removal", .leaked) {
+            $0.views[2].events.append(.received(position: 9, what: "change"))
+        },
         Damage("a stranger is told something", .leaked) { history in
             history.views.append(History.View(user: "dora", conversation: id, events: received([2])))
         },
-        Damage("an acknowledged message is not in the log", .lost) { $0.conversations[0].log[1] = Change(position: 2, kind: .receipts) },
+        Damage("an acknowledged message is not in the log", .lost) {
+            $0.conversations[0].log[1] = Change(position: 2, kind: .receipts)
+        },
         Damage("a conversation that nothing else is known of is gone", .lost) { history in
             history = History(
                 operations: [], views: [], typing: [],
                 conversations: [.init(id: id, log: [], participants: [], metadata: [:], messages: [], unread: [:])])
         },
         Damage("the conversation is gone", .lost) { history in
-            history.conversations[0] = .init(id: id, log: [], participants: [], metadata: [:], messages: [], unread: [:])
+            history.conversations[0] = .init(
+                id: id, log: [], participants: [], metadata: [:], messages: [], unread: [:])
         },
         Damage("an acknowledged message is not listed", .lost) { $0.conversations[0].messages.removeFirst() },
         Damage("an acknowledged message is listed twice", .duplicated) { history in
@@ -151,20 +177,28 @@ struct CheckerTests {
         Damage("an acknowledged value was written somewhere else", .lost) { history in
             history.conversations[0].log[2] = Change(position: 3, kind: .metadata([.init(path: "b", value: "v1")]))
         },
-        Damage("an acknowledged value was never written", .lost) { $0.conversations[0].log[2] = Change(position: 3, kind: .receipts) },
+        Damage("an acknowledged value was never written", .lost) {
+            $0.conversations[0].log[2] = Change(position: 3, kind: .receipts)
+        },
         Damage("an acknowledged receipt is gone", .lost) { history in
             let old = history.conversations[0].messages[0]
-            history.conversations[0].messages[0] = .init(id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ana"])
+            history.conversations[0].messages[0] = .init(
+                id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ana"])
             history.conversations[0].unread["ben"] = 1
         },
         Damage("a request of unknown outcome happened twice", .duplicated) { history in
             history.conversations[0].log.append(Change(position: 11, kind: .message("m3")))
         },
         Damage("a value was written twice", .duplicated) { history in
-            history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "a.b", value: "v2")])))
+            history.conversations[0].log
+                .append(Change(position: 11, kind: .metadata([.init(path: "a.b", value: "v2")])))
         },
-        Damage("a refused message is there", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m5"))) },
-        Damage("a message that no client sent is there", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m9"))) },
+        Damage("a refused message is there", .invented) {
+            $0.conversations[0].log.append(Change(position: 11, kind: .message("m5")))
+        },
+        Damage("a message that no client sent is there", .invented) {
+            $0.conversations[0].log.append(Change(position: 11, kind: .message("m9")))
+        },
         Damage("a value that no client wrote is there", .invented) { history in
             history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "x", value: "v9")])))
         },
@@ -176,7 +210,9 @@ struct CheckerTests {
         Damage("a participant is missing", .inconsistent) { $0.conversations[0].participants = ["ana"] },
         Damage("an unread count is wrong", .inconsistent) { $0.conversations[0].unread["ana"] = 2 },
         Damage("an unread count is not what the messages say to a user who left", .inconsistent) { history in
-            history.conversations[0].counts = ["ana": .init(reported: 1, shown: 1), "cleo": .init(reported: 0, shown: 2)]
+            history.conversations[0].counts = [
+                "ana": .init(reported: 1, shown: 1), "cleo": .init(reported: 0, shown: 2),
+            ]
         },
         Damage("what was there when a user came is unread for them", .inconsistent) { history in
             let old = history.conversations[0].messages[0]
@@ -184,7 +220,8 @@ struct CheckerTests {
                 id: old.id, sender: old.sender, recipients: old.recipients + ["cleo"], readers: old.readers)
         },
         Damage("a message that was deleted for all is still listed", .invented) { history in
-            history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
+            history.conversations[0].messages
+                .append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
         },
         Damage("what was done before something else began comes after it", .reordered) { history in
             // The last writer of a key would no longer win.
@@ -202,7 +239,9 @@ struct CheckerTests {
             keepCounts(of: "cleo", total: 3, in: &history)
             history.views[2].mirror.total = 2
         },
-        Damage("an indicator stands although no user types", .stuck) { $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" } },
+        Damage("an indicator stands although no user types", .stuck) {
+            $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" }
+        },
         Damage("a message is never answered, although nothing is broken", .starved) { $0.isUndisturbed = true },
         Damage("a connection broke its rules", .protocolBroken) { $0.faults.append("counter 3 where 2 was due") },
     ]
@@ -226,7 +265,9 @@ struct CheckerTests {
     }
 
     private static let variations: [Variation] = [
-        Variation("what a conversation was told with as it was shown") { $0.views[2].events = [.shown(position: 6)] + received([7, 8]) },
+        Variation("what a conversation was told with as it was shown") {
+            $0.views[2].events = [.shown(position: 6)] + received([7, 8])
+        },
         Variation("messages that were loaded with the list") { history in
             history.views[0].events = [.listed(position: 4)] + received([1, 3, 5, 6, 7, 8, 9, 10])
         },
@@ -253,7 +294,8 @@ struct CheckerTests {
         },
         Variation("a sender need not read their own message") { history in
             let old = history.conversations[0].messages[0]
-            history.conversations[0].messages[0] = .init(id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ben"])
+            history.conversations[0].messages[0] = .init(
+                id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ben"])
         },
         Variation("a receipt of a user who is no recipient leaves nothing") { history in
             history.operations.append(operation("cleo", .read(message: "m1"), 30, 31))

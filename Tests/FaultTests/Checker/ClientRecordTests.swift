@@ -29,7 +29,8 @@ struct ClientRecordTests {
         [
             "type": "change",
             "body": [
-                "operation": "update", "position": .integer(Int64(position)), "object": ["type": "Conversation", "id": .string(Self.conversation)],
+                "operation": "update", "position": .integer(Int64(position)),
+                "object": ["type": "Conversation", "id": .string(Self.conversation)],
                 "data": [["operation": "set", "property": "metadata.a", "value": "x"]],
             ],
         ]
@@ -55,7 +56,9 @@ struct ClientRecordTests {
     /// refusal of its replay while earlier packets of that replay were still waiting to be recorded.
     @Test("a replay that fails half-way and is repeated may repeat the changes before its refusal")
     func failedReplay() {
-        let packets = [1111, 1112, 1113, 1114].map { (0.1, change($0)) } + [(0.2, answer(false))] + (1097...1120).map { (0.7, change($0)) }
+        let packets =
+            [1111, 1112, 1113, 1114].map { (0.1, change($0)) } + [(0.2, answer(false))]
+            + (1097...1120).map { (0.7, change($0)) }
         let record = record(packets + [(0.8, answer(true)), (0.9, change(1121))])
         #expect(violations(record) == [])
         #expect(record.views[Self.conversation]?.events.filter { $0 == .restart }.count == 1)
@@ -67,7 +70,8 @@ struct ClientRecordTests {
         #expect(violations(record(packets + [(4.1, answer(true)), (4.2, change(1121))])) == [])
     }
 
-    @Test("a change sent between a failed replay and the next one must not be repeated, since nothing live is sent then")
+    @Test(
+        "a change sent between a failed replay and the next one must not be repeated, since nothing live is sent then")
     func liveAfterFailure() {
         let packets = [(0.1, answer(false)), (0.2, change(1115))] + [(0.7, change(1115))]
         #expect(violations(record(packets + [(0.8, answer(true))])).map(\.kind) == [.duplicated, .protocolBroken])

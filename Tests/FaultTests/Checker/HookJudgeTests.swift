@@ -29,24 +29,37 @@ struct HookJudgeTests {
     ]
 
     private static let contents: [Content] = [
-        .conversationCreated, .message(id: "m1"), .metadata(["delete a", "set a.b=v1"]), .receipts(user: "ben", isRead: true, from: 2, to: 2),
-        .added(["cleo", "dan"]), .removed(["eve"]), .message(id: "m2"), .metadata(["delete a"]), .messageDeleted(id: "m2"),
+        .conversationCreated, .message(id: "m1"), .metadata(["delete a", "set a.b=v1"]),
+        .receipts(user: "ben", isRead: true, from: 2, to: 2),
+        .added(["cleo", "dan"]), .removed(["eve"]), .message(id: "m2"), .metadata(["delete a"]),
+        .messageDeleted(id: "m2"),
     ]
 
     private static let history = History(
         operations: [
-            History.Operation(actor: "ben", conversation: id, action: .read(message: "m1"), begun: 1, ended: 2, outcome: .acknowledged),
+            History.Operation(
+                actor: "ben", conversation: id, action: .read(message: "m1"), begun: 1, ended: 2, outcome: .acknowledged
+            ),
             // These reads produce no receipt: the reader joined later, or is the sender.
-            History.Operation(actor: "cleo", conversation: id, action: .read(message: "m1"), begun: 3, ended: 4, outcome: .acknowledged),
-            History.Operation(actor: "ana", conversation: id, action: .read(message: "m1"), begun: 5, ended: 6, outcome: .acknowledged),
+            History.Operation(
+                actor: "cleo", conversation: id, action: .read(message: "m1"), begun: 3, ended: 4,
+                outcome: .acknowledged),
+            History.Operation(
+                actor: "ana", conversation: id, action: .read(message: "m1"), begun: 5, ended: 6, outcome: .acknowledged
+            ),
         ],
         conversations: [
             History.Conversation(
                 id: id, log: log, participants: ["ana", "ben", "cleo", "dan"], metadata: [:],
-                messages: [.init(id: "m1", sender: "ana", recipients: ["ana", "ben", "cleo"], readers: ["ana", "ben", "cleo"])], unread: [:])
+                messages: [
+                    .init(
+                        id: "m1", sender: "ana", recipients: ["ana", "ben", "cleo"], readers: ["ana", "ben", "cleo"])
+                ], unread: [:])
         ])
 
-    private static func delivery(_ number: Int, _ content: Content, of hook: TestHook = all, digest: UInt64 = 0) -> HookDelivery {
+    private static func delivery(
+        _ number: Int, _ content: Content, of hook: TestHook = all, digest: UInt64 = 0
+    ) -> HookDelivery {
         HookDelivery(hook: hook.path, time: 0, id: "event\(number)", conversation: id, content: content, digest: digest)
     }
 
@@ -62,7 +75,8 @@ struct HookJudgeTests {
         #expect(Self.kinds(Self.good + [Self.good[1], Self.good[0]]) == [])
         let other = TestHook.all[1]
         let some = [
-            Self.delivery(0, .message(id: "m1"), of: other), Self.delivery(1, .metadata(["delete a", "set a.b=v1"]), of: other),
+            Self.delivery(0, .message(id: "m1"), of: other),
+            Self.delivery(1, .metadata(["delete a", "set a.b=v1"]), of: other),
             Self.delivery(2, .message(id: "m2"), of: other), Self.delivery(3, .metadata(["delete a"]), of: other),
         ]
         #expect(Self.kinds(Self.good + some, [Self.all, other]) == [])
@@ -102,7 +116,9 @@ struct HookJudgeTests {
 
     @Test("the judge reads events of each version and keeps them in a file")
     func parsed() async throws {
-        func event(_ json: JSONValue) -> WebhookReceiver.Event { .init(path: "/all", headers: [:], body: Array(json.text.utf8), json: json) }
+        func event(_ json: JSONValue) -> WebhookReceiver.Event {
+            .init(path: "/all", headers: [:], body: Array(json.text.utf8), json: json)
+        }
         func content(_ type: String, _ members: JSONValue) -> Content {
             var json = members
             json["event"] = ["id": "e", "type": .string(type)]
@@ -116,12 +132,14 @@ struct HookJudgeTests {
                 "Conversation.updated",
                 [
                     "changes": [
-                        ["operation": "set", "property": "metadata.a.b", "value": "v"], ["operation": "delete", "property": "metadata.c"],
+                        ["operation": "set", "property": "metadata.a.b", "value": "v"],
+                        ["operation": "delete", "property": "metadata.c"],
                     ]
                 ]) == .metadata(["set a.b=v", "delete c"]))
         #expect(
             content(
-                "Receipt.created", ["actor": ["user_id": "ben"], "receipt": ["type": "Read", "positions": ["from": 16384, "to": 24576]]])
+                "Receipt.created",
+                ["actor": ["user_id": "ben"], "receipt": ["type": "Read", "positions": ["from": 16384, "to": 24576]]])
                 == .receipts(user: "ben", isRead: true, from: 2, to: 3))
         let directory = try TestDirectory.make("deliveries")
         let file = try DeliveryFile.Writer(directory: directory)

@@ -21,7 +21,8 @@ struct JournalTests {
         journal.write("line 7")
         journal.flush()
         func lines(_ name: String) throws -> [String] {
-            try String(contentsOfFile: "\(directory)/\(name).log", encoding: .utf8).split(separator: "\n").map { String($0.dropFirst(13).prefix(6)) }
+            try String(contentsOfFile: "\(directory)/\(name).log", encoding: .utf8).split(separator: "\n")
+                .map { String($0.dropFirst(13).prefix(6)) }
         }
         #expect(try lines("clients") == ["line 7"])
         #expect(try lines("clients.old") == ["line 6"])
@@ -39,7 +40,8 @@ struct JournalTests {
         let packet = ReceivedPacket(index: 7, receivedAt: now, json: json)
         #expect(
             packet.journalLine(at: now + .milliseconds(12))
-                == "packet 7 counter 7 2026-01-01T00:00:00.000Z noted after 12 ms: change create Message m in c position 1097")
+                == "packet 7 counter 7 2026-01-01T00:00:00.000Z noted after 12 ms: change create Message m in c position 1097"
+        )
         let refused = try JSONValue(
             parsing: """
                 {"type":"response","counter":8,"body":{"request_id":"r1","method":"Event.replay","success":false,"data":{"id":"service_unavailable"}}}

@@ -12,16 +12,20 @@ struct MirrorTests {
         ["type": .string(type), "counter": 0, "body": body]
     }
 
-    private static func update(_ position: Int, _ operations: JSONValue, _ type: String = "Conversation", id: String = "c") -> JSONValue {
+    private static func update(
+        _ position: Int, _ operations: JSONValue, _ type: String = "Conversation", id: String = "c"
+    ) -> JSONValue {
         packet([
-            "operation": "update", "object": ["type": .string(type), "id": .string(id)], "position": .integer(Int64(position)), "data": operations,
+            "operation": "update", "object": ["type": .string(type), "id": .string(id)],
+            "position": .integer(Int64(position)), "data": operations,
         ])
     }
 
     private static var mirror: Mirror {
         var mirror = Mirror()
         mirror.show([
-            "position": 5, "unread_message_count": 1, "total_message_count": 2, "last_message": nil, "participants": [["id": "ana"]],
+            "position": 5, "unread_message_count": 1, "total_message_count": 2, "last_message": nil,
+            "participants": [["id": "ana"]],
             "metadata": ["a": "x"],
         ])
         return mirror
@@ -63,7 +67,8 @@ struct MirrorTests {
             Self.update(
                 9,
                 [
-                    ["operation": "add", "property": "participants", "id": "ben"], ["operation": "remove", "property": "participants", "id": "ana"],
+                    ["operation": "add", "property": "participants", "id": "ben"],
+                    ["operation": "remove", "property": "participants", "id": "ana"],
                 ]))
         #expect(mirror.participants == ["ben"])
     }
@@ -74,9 +79,11 @@ struct MirrorTests {
         for (id, position) in [("m1", 6), ("m2", 7)] {
             mirror.apply(
                 Self.packet([
-                    "operation": "create", "object": ["type": "Message", "id": .string(id)], "position": .integer(Int64(position)),
+                    "operation": "create", "object": ["type": "Message", "id": .string(id)],
+                    "position": .integer(Int64(position)),
                     "data": [
-                        "id": .string(id), "position": .integer(Int64(position * Mirror.positionStep)), "sender": ["id": "ana"],
+                        "id": .string(id), "position": .integer(Int64(position * Mirror.positionStep)),
+                        "sender": ["id": "ana"],
                         "recipient_status": ["ana": "read", "b.n": "sent"],
                     ],
                 ]))
@@ -84,7 +91,8 @@ struct MirrorTests {
         mirror.apply(
             Self.packet(
                 [
-                    "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": "c"], "position": 8,
+                    "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": "c"],
+                    "position": 8,
                     "data": ["position": .integer(Int64(6 * Mirror.positionStep)), "identity": ["id": "b.n"]],
                 ], "operation"))
         #expect(mirror.messages.mapValues { $0.statuses["b.n"] } == ["m1": "read", "m2": "sent"])
@@ -92,18 +100,23 @@ struct MirrorTests {
         for id in ["m1", "m2"] { mirror.apply(Self.update(9, late, "Message", id: id)) }
         #expect(mirror.messages.mapValues { $0.statuses["b.n"] } == ["m1": "read", "m2": "delivered"])
         // Receiving an older state of the message does not revert anything.
-        mirror.show(message: ["id": "m1", "position": .integer(6 * Int64(Mirror.positionStep)), "recipient_status": ["b.n": "sent"]])
+        mirror.show(message: [
+            "id": "m1", "position": .integer(6 * Int64(Mirror.positionStep)), "recipient_status": ["b.n": "sent"],
+        ])
         #expect(mirror.messages["m1"]?.statuses["b.n"] == "read")
     }
 
     @Test("a sender's own messages count as read, and deleted messages are gone")
     func ownAndDeleted() {
         var mirror = Self.mirror
-        mirror.show(message: ["id": "m1", "position": 8192, "sender": ["id": "ana"], "recipient_status": ["b.n": "sent"]])
+        mirror.show(message: [
+            "id": "m1", "position": 8192, "sender": ["id": "ana"], "recipient_status": ["b.n": "sent"],
+        ])
         mirror.apply(
             Self.packet(
                 [
-                    "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": "c"], "position": 8,
+                    "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": "c"],
+                    "position": 8,
                     "data": ["position": .integer(100 * Int64(Mirror.positionStep)), "identity": ["id": "ana"]],
                 ], "operation"))
         #expect(mirror.messages["m1"]?.statuses == ["b.n": "sent"])

@@ -58,13 +58,16 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         init(_ answer: RESTResponse) {
             switch answer.status {
             case 200..<300: self = .works
-            case 503 where answer.errorID == "service_unavailable" && answer.header("Retry-After") != nil: self = .unavailable
+            case 503 where answer.errorID == "service_unavailable" && answer.header("Retry-After") != nil:
+                self = .unavailable
             default: self = .other("\(answer.status) \(answer.errorID ?? "")")
             }
         }
 
         init(_ answer: SocketResponse) {
-            self = answer.isSuccess ? .works : answer.errorID == "service_unavailable" ? .unavailable : .other(answer.errorID ?? "?")
+            self =
+                answer.isSuccess
+                ? .works : answer.errorID == "service_unavailable" ? .unavailable : .other(answer.errorID ?? "?")
         }
     }
 
@@ -89,7 +92,8 @@ enum DegradedOperation: String, CaseIterable, Sendable {
     private func outcome(_ scene: DegradedScene, _ cluster: Cluster, _ patience: Duration) async throws -> Cell {
         switch self {
         case .signIn, .openSocket, .staysOpen: try await session(scene)
-        case .readConversation, .listConversations, .listMessages, .identity, .create, .send, .participants, .metadata: try await rest(scene)
+        case .readConversation, .listConversations, .listMessages, .identity, .create, .send, .participants, .metadata:
+            try await rest(scene)
         case .sendOnSocket, .replay, .presenceUpdate, .presenceSync: try await socket(scene)
         case .liveDelivery, .typing, .presenceTold: try await told(scene, patience)
         case .serverSend, .serverWebhooks, .webhookTold: try await server(scene)
@@ -129,10 +133,13 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             case .listConversations: try await ana.call("GET", "/conversations")
             case .listMessages: try await ana.call("GET", path + "/messages")
             case .identity: try await ana.call("GET", "/identities/ben")
-            case .create: try await ana.call("POST", "/conversations", ["participants": [.string(scene.ben.identity)], "distinct": false])
+            case .create:
+                try await ana.call(
+                    "POST", "/conversations", ["participants": [.string(scene.ben.identity)], "distinct": false])
             case .send: try await scene.send("by REST")
             case .participants:
-                try await ana.call("PATCH", path, [["operation": "add", "property": "participants", "id": "layer:///identities/emil"]])
+                try await ana.call(
+                    "PATCH", path, [["operation": "add", "property": "participants", "id": "layer:///identities/emil"]])
             default: try await ana.call("PATCH", path, [set("metadata.key", .string(UUID().uuidString))])
             }
         return Cell(answer)
@@ -143,12 +150,17 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             switch self {
             case .sendOnSocket:
                 try await scene.anas.request(
-                    "Message.create", objectID: scene.conversation.id, data: TestUser.message("by socket"), deadline: Waiting.deadline)
+                    "Message.create", objectID: scene.conversation.id, data: TestUser.message("by socket"),
+                    deadline: Waiting.deadline)
             case .replay:
-                try await scene.openCleos().request("Event.replay", data: ["from_timestamp": .string(scene.since)], deadline: Waiting.deadline)
-            case .presenceUpdate: try await scene.anas.request("Presence.update", data: [set("status", "available")], deadline: Waiting.deadline)
+                try await scene.openCleos()
+                    .request("Event.replay", data: ["from_timestamp": .string(scene.since)], deadline: Waiting.deadline)
+            case .presenceUpdate:
+                try await scene.anas.request(
+                    "Presence.update", data: [set("status", "available")], deadline: Waiting.deadline)
             default:
-                try await scene.anas.request("Presence.sync", data: ["ids": [.string(scene.ben.identity)]], deadline: Waiting.deadline)
+                try await scene.anas.request(
+                    "Presence.sync", data: ["ids": [.string(scene.ben.identity)]], deadline: Waiting.deadline)
             }
         return Cell(answer)
     }
@@ -167,17 +179,22 @@ enum DegradedOperation: String, CaseIterable, Sendable {
                 scene.bens.discardPending()
                 // Only changes of the state are announced, so one of these two is.
                 for action in ["finished", "started"] { try await scene.anas.typing(action, in: conversation) }
-                let cell = await heard(scene.bens, within: patience / 2) { $0.isTyping(nil, conversation: conversation) }
+                let cell = await heard(scene.bens, within: patience / 2) {
+                    $0.isTyping(nil, conversation: conversation)
+                }
                 if cell == .works { return cell }
             }
             return .silent
         default:
             let (identity, status) = (scene.ana.identity, ["busy", "away"].randomElement() ?? "busy")
-            _ = try await scene.anas.request("Presence.update", data: [set("status", "available")], deadline: Waiting.deadline)
-            let answer = try await scene.anas.request("Presence.update", data: [set("status", .string(status))], deadline: Waiting.deadline)
+            _ = try await scene.anas.request(
+                "Presence.update", data: [set("status", "available")], deadline: Waiting.deadline)
+            let answer = try await scene.anas.request(
+                "Presence.update", data: [set("status", .string(status))], deadline: Waiting.deadline)
             guard answer.isSuccess else { return Cell(answer) }
             return await heard(scene.bens, within: patience) {
-                $0.isChange("update", of: "Identity", id: identity) && $0.data.array?.contains { $0["value"].string == status } == true
+                $0.isChange("update", of: "Identity", id: identity)
+                    && $0.data.array?.contains { $0["value"].string == status } == true
             }
         }
     }
@@ -185,7 +202,8 @@ enum DegradedOperation: String, CaseIterable, Sendable {
     /// Attempts an operation of the app's own server: a call of the Server API, or a webhook delivery.
     private func server(_ scene: DegradedScene) async throws -> Cell {
         switch self {
-        case .serverSend: return Cell(try await scene.server.send("by the server", as: scene.ben, to: scene.conversation))
+        case .serverSend:
+            return Cell(try await scene.server.send("by the server", as: scene.ben, to: scene.conversation))
         case .serverWebhooks: return Cell(try await scene.server.call("GET", "/webhooks"))
         default:
             let answer = try await scene.send("for the webhook")

@@ -27,20 +27,24 @@ struct DegradedScene: Sendable {
         let conversation = try await users[0].converse(with: Array(users.dropFirst()))
         var since = ""
         for socket in sockets {
-            let packet = try await socket.nextChange("create", of: "Conversation", id: conversation.id, deadline: Waiting.deadline)
+            let packet = try await socket.nextChange(
+                "create", of: "Conversation", id: conversation.id, deadline: Waiting.deadline)
             since = packet.timestamp ?? since
         }
         let answer = try await sockets[1].request("Presence.subscribe", deadline: Waiting.deadline)
         guard answer.isSuccess else { throw UnexpectedCell("Presence.subscribe: \(answer.data)") }
         try await server.awaitActive()
         let scene = DegradedScene(
-            app: app, ana: users[0], ben: users[1], cleo: users[2], server: server, conversation: conversation, anas: sockets[0], bens: sockets[1],
+            app: app, ana: users[0], ben: users[1], cleo: users[2], server: server, conversation: conversation,
+            anas: sockets[0], bens: sockets[1],
             cleos: sockets[2], since: since)
         // Ensure that all operations work, and that the sockets have joined the conversation, before the state begins.
         for operation in DegradedOperation.allCases {
             let deadline = Waiting.deadline
             while await operation.attempt(scene, cluster, patience: .seconds(1)) != .works {
-                guard ContinuousClock.now < deadline else { throw UnexpectedCell("\(operation.rawValue) does not work to begin with") }
+                guard ContinuousClock.now < deadline else {
+                    throw UnexpectedCell("\(operation.rawValue) does not work to begin with")
+                }
             }
         }
         return scene
@@ -61,7 +65,9 @@ struct DegradedScene: Sendable {
         let deadline = Waiting.deadline
         while ContinuousClock.now < deadline {
             // The first request only needs the session, the second little more than the token.
-            if try await ana.call("GET", "/").status == 503, try await server.call("GET", "/webhooks").status == 503 { return }
+            if try await ana.call("GET", "/").status == 503, try await server.call("GET", "/webhooks").status == 503 {
+                return
+            }
             try await Task.sleep(for: .milliseconds(500))
         }
         throw UnexpectedCell("sessions are still known")

@@ -10,8 +10,10 @@ import TestCluster
 final class DegradedServer: Sendable {
     /// Settings that allow receivers on this machine without TLS, and that shorten the retry delays.
     static let settings = [
-        "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "1s",
-        "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
+        "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8",
+        "STRATA_WEBHOOKS_TIMEOUT": "1s",
+        "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s",
+        "STRATA_WEBHOOKS_RETRY_FOR": "1h",
     ]
 
     private static let path = "/messages"
@@ -30,10 +32,13 @@ final class DegradedServer: Sendable {
     static func start(_ app: TestApp) async throws -> DegradedServer {
         let server = DegradedServer(app: app, receiver: try await WebhookReceiver.start())
         let body: JSONValue = [
-            "version": "3.0", "target_url": .string(server.receiver.url(Self.path)), "events": ["Message.created"], "secret": "of a test's receiver",
+            "version": "3.0", "target_url": .string(server.receiver.url(Self.path)), "events": ["Message.created"],
+            "secret": "of a test's receiver",
         ]
         let created = try await server.call("POST", "/webhooks", body)
-        guard created.status == 201 else { throw UnexpectedCell("the webhook is not registered: \(created.status) \(created.json)") }
+        guard created.status == 201 else {
+            throw UnexpectedCell("the webhook is not registered: \(created.status) \(created.json)")
+        }
         return server
     }
 
@@ -44,7 +49,9 @@ final class DegradedServer: Sendable {
             let webhook = try await call("GET", "/webhooks").json[0]
             if webhook["status"].string == "active" { return }
             // On a busy machine the receiver may answer the challenge too late.
-            if webhook["status_reason"].string?.contains("no answer") == true, let id = webhook["id"].string?.split(separator: "/").last {
+            if webhook["status_reason"].string?.contains("no answer") == true,
+                let id = webhook["id"].string?.split(separator: "/").last
+            {
                 _ = try await call("POST", "/webhooks/\(id)/activate")
             }
             try await Task.sleep(for: .milliseconds(50))
@@ -57,7 +64,9 @@ final class DegradedServer: Sendable {
         let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
         let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "\(type); version=3.0"]
         return try await app.system.client()
-            .call(method, "/apps/\(app.app.id.uuidString.lowercased())\(path)", body: body, headers: headers, deadline: Waiting.deadline)
+            .call(
+                method, "/apps/\(app.app.id.uuidString.lowercased())\(path)", body: body, headers: headers,
+                deadline: Waiting.deadline)
     }
 
     func send(_ text: String, as user: TestUser, to conversation: Conversation) async throws -> RESTResponse {
@@ -76,7 +85,9 @@ final class DegradedServer: Sendable {
         guard let message = Self.message(of: answer) else { return false }
         let deadline = ContinuousClock.now + limit
         while !delivered.contains(message) {
-            guard ContinuousClock.now < deadline, (try? await Task.sleep(for: .milliseconds(20))) != nil else { return false }
+            guard ContinuousClock.now < deadline, (try? await Task.sleep(for: .milliseconds(20))) != nil else {
+                return false
+            }
         }
         return true
     }

@@ -5,7 +5,8 @@ import TestCluster
 
 /// A dependency that is unavailable while the others run: a column of the table.
 enum DegradedState: CaseIterable, Sendable {
-    case postgresStopped, postgresHangs, redisStopped, redisHangs, conversationsAway, metadataAway, presenceAway, webhooksAway
+    case postgresStopped, postgresHangs, redisStopped, redisHangs, conversationsAway, metadataAway, presenceAway,
+        webhooksAway
 
     var title: String {
         switch self {
@@ -88,7 +89,8 @@ enum DegradedState: CaseIterable, Sendable {
         case .redisStopped, .redisHangs:
             [ServiceProcess.Kind.gateway, .conversations, .metadata, .presence]
                 .map { Sign(process: $0, dependency: "redis", lines: Self.redis, count: 1...1) }
-        case .conversationsAway: [Sign(process: .gateway, dependency: "conversations", lines: Self.service, count: 1...1)]
+        case .conversationsAway:
+            [Sign(process: .gateway, dependency: "conversations", lines: Self.service, count: 1...1)]
         case .metadataAway: [Sign(process: .gateway, dependency: "metadata", lines: Self.service, count: 1...1)]
         case .presenceAway: [Sign(process: .gateway, dependency: "presence", lines: Self.service, count: 1...1)]
         case .webhooksAway: [Sign(process: .gateway, dependency: "webhooks", lines: Self.service, count: 1...1)]

@@ -12,16 +12,20 @@ struct DegradedTable: Sendable {
     private(set) var seconds: [DegradedState: [DegradedOperation: Double]] = [:]
 
     mutating func observed(_ state: DegradedState, _ cells: [DegradedOperation: Cell]) { self.cells[state] = cells }
-    mutating func recovered(_ state: DegradedState, _ seconds: [DegradedOperation: Double]) { self.seconds[state] = seconds }
+    mutating func recovered(_ state: DegradedState, _ seconds: [DegradedOperation: Double]) {
+        self.seconds[state] = seconds
+    }
 
     static var file: URL {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "docs/degraded.md")
     }
 
     /// Returns the cells of the document, by row and column.
     static func committed() throws -> [String: [String: String]] {
-        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").drop { !$0.hasPrefix("## What works") }
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+            .drop { !$0.hasPrefix("## What works") }
             .dropFirst().drop { !$0.hasPrefix("|") }.prefix { $0.hasPrefix("|") }
             .map { line in
                 line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -97,9 +101,13 @@ struct DegradedTable: Sendable {
 
     private func table(_ cell: (DegradedState, DegradedOperation) -> String) -> String {
         let states = DegradedState.allCases
-        var lines = ["| | " + states.map(\.title).joined(separator: " | ") + " |", "|---|" + states.map { _ in "---" }.joined(separator: "|") + "|"]
+        var lines = [
+            "| | " + states.map(\.title).joined(separator: " | ") + " |",
+            "|---|" + states.map { _ in "---" }.joined(separator: "|") + "|",
+        ]
         for operation in DegradedOperation.allCases {
-            lines.append("| \(operation.rawValue) | " + states.map { cell($0, operation) }.joined(separator: " | ") + " |")
+            lines.append(
+                "| \(operation.rawValue) | " + states.map { cell($0, operation) }.joined(separator: " | ") + " |")
         }
         return lines.joined(separator: "\n")
     }

@@ -36,7 +36,9 @@ struct DegradedTests {
     private typealias Cells = [DegradedOperation: DegradedOperation.Cell]
 
     /// Tests states in sequence on a separate system.
-    private static func passes(_ states: ArraySlice<DegradedState>) async throws -> [(DegradedState, Cells, [DegradedOperation: Double])] {
+    private static func passes(
+        _ states: ArraySlice<DegradedState>
+    ) async throws -> [(DegradedState, Cells, [DegradedOperation: Double])] {
         var passes: [(DegradedState, Cells, [DegradedOperation: Double])] = []
         try await Cluster.with(Cluster.Size(settings: DegradedServer.settings)) { cluster in
             for state in states {
@@ -48,7 +50,9 @@ struct DegradedTests {
     }
 
     /// Tests one state, from its begin to the recovery of all operations.
-    private static func pass(_ state: DegradedState, _ cluster: Cluster) async throws -> (Cells, [DegradedOperation: Double]) {
+    private static func pass(
+        _ state: DegradedState, _ cluster: Cluster
+    ) async throws -> (Cells, [DegradedOperation: Double]) {
         let scene = try await DegradedScene.make(cluster)
         let signs = SignWatch(state, cluster)
         await state.begin(cluster)
@@ -63,12 +67,15 @@ struct DegradedTests {
         try await state.end(cluster)
         let seconds = try await recover(scene, cluster, state)
         let undelivered = await scene.server.undelivered(within: Waiting.limit)
-        #expect(undelivered.isEmpty, "\(state.title): messages that were accepted, and of which the webhook was not told")
+        #expect(
+            undelivered.isEmpty, "\(state.title): messages that were accepted, and of which the webhook was not told")
         try await signs.back()
         signs.checkNoise()
         await scene.close()
         let worst = seconds.max { $0.value < $1.value }
-        print("\(state.title): all works again after \(String(format: "%.1f", worst?.value ?? 0)) s (\(worst?.key.rawValue ?? ""))")
+        print(
+            "\(state.title): all works again after \(String(format: "%.1f", worst?.value ?? 0)) s (\(worst?.key.rawValue ?? ""))"
+        )
         return (cells, seconds)
     }
 
@@ -88,7 +95,10 @@ struct DegradedTests {
     private static func burst(_ scene: DegradedScene) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<60 {
-                group.addTask { _ = try await scene.ana.call(number.isMultiple(of: 2) ? "GET" : "DELETE", scene.conversation.path + "/messages") }
+                group.addTask {
+                    _ = try await scene.ana.call(
+                        number.isMultiple(of: 2) ? "GET" : "DELETE", scene.conversation.path + "/messages")
+                }
             }
             try await group.waitForAll()
         }
@@ -106,7 +116,9 @@ struct DegradedTests {
                         try? await Task.sleep(for: .milliseconds(100))
                     }
                     let seconds = (ContinuousClock.now - start) / .seconds(1)
-                    if seconds > Waiting.limit / .seconds(1) { Issue.record("\(state.title): \(operation.rawValue) does not work again") }
+                    if seconds > Waiting.limit / .seconds(1) {
+                        Issue.record("\(state.title): \(operation.rawValue) does not work again")
+                    }
                     return (operation, seconds)
                 }
             }

@@ -24,17 +24,24 @@ struct SignWatch {
 
     func gone() async throws {
         for (sign, before) in zip(state.signs, gone) {
-            try await eventually("\(state.title): \(sign.process.rawValue) says so in its metrics") { try await isUp(sign) == false }
-            try await eventually("\(state.title): and in its log") { Self.count(sign.lines.gone, sign, cluster) - before >= sign.count.lowerBound }
+            try await eventually("\(state.title): \(sign.process.rawValue) says so in its metrics") {
+                try await isUp(sign) == false
+            }
+            try await eventually("\(state.title): and in its log") {
+                Self.count(sign.lines.gone, sign, cluster) - before >= sign.count.lowerBound
+            }
         }
     }
 
     /// Waits until metrics and logs report the recovery, each exactly once.
     func back() async throws {
         for ((sign, goneBefore), backBefore) in zip(zip(state.signs, gone), back) {
-            try await eventually("\(state.title): \(sign.process.rawValue) says that it is back") { try await isUp(sign) }
+            try await eventually("\(state.title): \(sign.process.rawValue) says that it is back") {
+                try await isUp(sign)
+            }
             try await eventually("\(state.title): and in its log, once for each time it said that it was away") {
-                Self.count(sign.lines.back, sign, cluster) - backBefore == Self.count(sign.lines.gone, sign, cluster) - goneBefore
+                Self.count(sign.lines.back, sign, cluster) - backBefore == Self.count(sign.lines.gone, sign, cluster)
+                    - goneBefore
             }
             let lines = Self.count(sign.lines.gone, sign, cluster) - goneBefore
             #expect(sign.count.contains(lines), "\(state.title): \(sign.process.rawValue) said so \(lines) times")
@@ -51,7 +58,8 @@ struct SignWatch {
     /// Returns true if all series of the dependency report that it is up. Each pool or use has its own series.
     private func isUp(_ sign: DegradedState.Sign) async throws -> Bool {
         let process = cluster.instances(of: sign.process)[0]
-        return try await process.series("strata_process_dependency_up", "dependency=\"\(sign.dependency)\"").allSatisfy { $0 == 1 }
+        return try await process.series("strata_process_dependency_up", "dependency=\"\(sign.dependency)\"")
+            .allSatisfy { $0 == 1 }
     }
 
     private static func count(_ text: String, _ sign: DegradedState.Sign, _ cluster: Cluster) -> Int {

@@ -15,7 +15,9 @@ extension Fault {
     /// - Parameters:
     ///   - load: the load whose clients may be affected.
     ///   - period: the duration of the fault.
-    func inject(into cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
+    func inject(
+        into cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator
+    ) async throws {
         switch self {
         case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
         case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
@@ -27,14 +29,19 @@ extension Fault {
         case .metadataHangs: try await suspend(generator.pick(cluster.instances(of: .metadata)), for: period)
         case .presenceHangs: try await suspend(generator.pick(cluster.instances(of: .presence)), for: period)
         case .webhooksHangs: try await suspend(generator.pick(cluster.instances(of: .webhooks)), for: period)
-        case .gatewayOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .gateway)), for: period)
-        case .conversationsOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .conversations)), for: period)
-        case .metadataOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .metadata)), for: period)
-        case .presenceOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .presence)), for: period)
+        case .gatewayOutOfFiles:
+            try await exhaustFiles(of: generator.pick(cluster.instances(of: .gateway)), for: period)
+        case .conversationsOutOfFiles:
+            try await exhaustFiles(of: generator.pick(cluster.instances(of: .conversations)), for: period)
+        case .metadataOutOfFiles:
+            try await exhaustFiles(of: generator.pick(cluster.instances(of: .metadata)), for: period)
+        case .presenceOutOfFiles:
+            try await exhaustFiles(of: generator.pick(cluster.instances(of: .presence)), for: period)
         case .redisKilled, .redisHangs: try await inject(into: cluster.redis, for: period)
         case .postgresRestarted, .postgresKilled, .postgresHangs: try await inject(into: cluster.postgres, for: period)
         case .diskFull: try await fillDisk(of: cluster, for: period)
-        case .connectionsCut, .networkSlow, .networkLossy, .networkDivided: try await injectIntoNetwork(of: cluster, for: period, &generator)
+        case .connectionsCut, .networkSlow, .networkLossy, .networkDivided:
+            try await injectIntoNetwork(of: cluster, for: period, &generator)
         case .clockAhead: try await jump(generator.pick(cluster.processes).clock, by: 20, for: period)
         case .clockBehind: try await jump(generator.pick(cluster.processes).clock, by: -20, for: period)
         case .databaseClockAhead: try await jump(cluster.surroundings.databaseClock, by: 20, for: period)
@@ -91,7 +98,9 @@ extension Fault {
         if after == before { throw NothingRefused(process: process.name) }
     }
 
-    private static func complaints(of process: ServiceProcess) -> Int { process.lines(containing: "connections cannot be accepted").count }
+    private static func complaints(of process: ServiceProcess) -> Int {
+        process.lines(containing: "connections cannot be accepted").count
+    }
 
     /// Returns the number of connections that the process could not accept. nil if it does not answer, for example
     /// because of another fault.
@@ -141,13 +150,17 @@ extension Fault {
     }
 
     /// Runs hostile users for a time. They need some time to prepare their attacks.
-    private func letHarm(_ load: Load, on cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
+    private func letHarm(
+        _ load: Load, on cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator
+    ) async throws {
         let seed = generator.next()
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 // Another fault may prevent the users from signing in; then they retry.
                 while !Task.isCancelled {
-                    if let hostile = try? await HostileUsers.start(against: load, on: cluster, seed: seed) { return await hostile.run() }
+                    if let hostile = try? await HostileUsers.start(against: load, on: cluster, seed: seed) {
+                        return await hostile.run()
+                    }
                     try? await Task.sleep(for: .milliseconds(200))
                 }
             }
@@ -170,7 +183,9 @@ extension Fault {
 
     // MARK: Networks
 
-    private func injectIntoNetwork(of cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
+    private func injectIntoNetwork(
+        of cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator
+    ) async throws {
         guard let network = cluster.surroundings.network else { return }
         let hosts = cluster.processes.compactMap(\.host?.address)
         switch self {
@@ -178,7 +193,10 @@ extension Fault {
             network.resetConnections(of: generator.pick(hosts))
             try await Task.sleep(for: period)
         case .networkSlow, .networkLossy:
-            let fault = if case .networkSlow = self { VirtualNetwork.Fault(delay: 20...60) } else { VirtualNetwork.Fault(loss: 3) }
+            let fault =
+                if case .networkSlow = self { VirtualNetwork.Fault(delay: 20...60) } else {
+                    VirtualNetwork.Fault(loss: 3)
+                }
             for host in hosts { network.set(fault, at: host) }
             try await Task.sleep(for: period)
             for host in hosts { network.set(nil, at: host) }

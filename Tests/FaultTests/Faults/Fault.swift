@@ -20,9 +20,11 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
 
     /// The groups of mutually exclusive faults.
     static let groups: [[Fault]] = [
-        [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
+        [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles],
+        [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
         [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
-        [.webhooksKilled, .webhooksHangs], [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull],
+        [.webhooksKilled, .webhooksHangs], [.redisKilled, .redisHangs],
+        [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull],
         [.readersStop], [.hostileUsers], [.connectionsCut, .networkSlow, .networkLossy, .networkDivided],
         [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]

@@ -56,15 +56,18 @@ final class FaultTable: Sendable {
     /// Writes a section of `docs/faults.md`. It replaces the section with the same title, or is inserted before or
     /// after all others.
     static func write(_ section: String, titled title: String, first: Bool) throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
             .deletingLastPathComponent()
         let file = root.appending(path: "docs/faults.md")
         let present = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
-        var sections = present.components(separatedBy: "\n## ").dropFirst().map { "## " + $0.trimmingCharacters(in: .newlines) }
+        var sections = present.components(separatedBy: "\n## ").dropFirst()
+            .map { "## " + $0.trimmingCharacters(in: .newlines) }
         let place = sections.firstIndex { $0.hasPrefix(title) }
         if let place { sections.remove(at: place) }
         sections.insert(section, at: place ?? (first ? sections.startIndex : sections.endIndex))
-        try (introduction + "\n\n" + sections.joined(separator: "\n\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
+        try (introduction + "\n\n" + sections.joined(separator: "\n\n") + "\n")
+            .write(to: file, atomically: true, encoding: .utf8)
     }
 
     private static let introduction = """

@@ -21,10 +21,13 @@ struct FaultTests {
     private static let minutes = environment["STRATA_FAULT_MINUTES"].flatMap(Int.init)
     /// The faults of the short tier, one of each kind: killed process, hanging process, Redis failure, PostgreSQL
     /// failure, network failure.
-    private static let smoke: Set<Fault> = [.gatewayKilled, .conversationsHangs, .redisKilled, .postgresKilled, .connectionsCut]
+    private static let smoke: Set<Fault> = [
+        .gatewayKilled, .conversationsHangs, .redisKilled, .postgresKilled, .connectionsCut,
+    ]
     /// The faults to test. `STRATA_FAULT_ONLY` selects those whose description contains its text.
     private static let chosen = Fault.possible.filter { fault in
-        environment["STRATA_FAULT_ONLY"].map(fault.testDescription.contains) ?? (TestTier.current == .long || smoke.contains(fault))
+        environment["STRATA_FAULT_ONLY"].map(fault.testDescription.contains)
+            ?? (TestTier.current == .long || smoke.contains(fault))
     }
     private static let begun = ContinuousClock.now
     private static let system = SystemUnderFaults()
@@ -36,7 +39,8 @@ struct FaultTests {
         // Each trial has its own seed: on one system, the same seed would reuse message ids.
         let seed = Self.seed &+ UInt64(1000 * (Fault.allCases.firstIndex(of: fault) ?? 0))
         try await Self.system.with { cluster in
-            let row = try await Trial([fault], seed: seed, period: Self.minutes == nil ? .seconds(2) : .seconds(20)).run(on: cluster)
+            let row = try await Trial([fault], seed: seed, period: Self.minutes == nil ? .seconds(2) : .seconds(20))
+                .run(on: cluster)
             print(row)
             Self.table.add(row)
         }
@@ -59,7 +63,9 @@ struct FaultTests {
 
     @Test("several random concurrent faults lose, duplicate or reorder no change", .long)
     func several() async throws {
-        for fault in Fault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }
+        for fault in Fault.allCases {
+            if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") }
+        }
         var generator = SeededGenerator(seed: Self.seed)
         print("random faults, STRATA_FAULT_SEED=\(Self.seed)")
         let end = Self.begun + .seconds(60 * (Self.minutes ?? 0))

@@ -48,7 +48,9 @@ struct Trial: Sendable {
 
     /// Runs the trial and returns the violations to the caller.
     /// - Parameter patience: the maximum time for the clients to receive everything.
-    func judge(_ cluster: Cluster, patience: Duration = .seconds(90)) async throws -> (row: FaultTable.Row, violations: [Violation]) {
+    func judge(
+        _ cluster: Cluster, patience: Duration = .seconds(90)
+    ) async throws -> (row: FaultTable.Row, violations: [Violation]) {
         let deadlocks = try? await ServerState.deadlocks(cluster)
         let load = try await Load.start(Load.Size(), seed: seed, on: cluster)
         let begun = ContinuousClock.now
@@ -80,8 +82,10 @@ struct Trial: Sendable {
         let violations = Checker.violations(of: history)
         let counts = load.recorder.counts
         let row = FaultTable.Row(
-            faults: name, clients: load.clients.count, duration: healed - begun, acknowledged: counts.acknowledged, refused: counts.refused,
-            unknown: counts.unknown, violations: Dictionary(grouping: violations, by: \.kind).mapValues(\.count), recovery: recovery)
+            faults: name, clients: load.clients.count, duration: healed - begun, acknowledged: counts.acknowledged,
+            refused: counts.refused,
+            unknown: counts.unknown, violations: Dictionary(grouping: violations, by: \.kind).mapValues(\.count),
+            recovery: recovery)
         return (row, violations)
     }
 }

@@ -37,7 +37,9 @@ actor KitDevice {
     private(set) var story = KitStory()
 
     /// - Parameter disk: the disk of the store; nil: among the other test files.
-    init(_ name: String, _ user: TestUser, _ plan: KitPlan, seed: UInt64, dies: Bool, hasClock: Bool, disk: SmallDisk?) async throws {
+    init(
+        _ name: String, _ user: TestUser, _ plan: KitPlan, seed: UInt64, dies: Bool, hasClock: Bool, disk: SmallDisk?
+    ) async throws {
         (self.name, self.user, self.plan, self.dies) = (name, user, plan, dies)
         generator = SeededGenerator(seed: seed)
         let directory = try TestDirectory.make("kit-\(name)")
@@ -60,7 +62,9 @@ actor KitDevice {
     /// Ends ``work()`` after its current change.
     nonisolated func finish() { orders.change { $0.isOver = true } }
 
-    nonisolated func isSignedIn() async -> Bool { await orders.first(within: Waiting.limit) { $0.isSignedIn ? true : nil } ?? false }
+    nonisolated func isSignedIn() async -> Bool {
+        await orders.first(within: Waiting.limit) { $0.isSignedIn ? true : nil } ?? false
+    }
 
     /// Requests an additional change.
     nonisolated func order(_ action: KitCommand.Action) { orders.change { $0.actions.append(action) } }
@@ -73,7 +77,8 @@ actor KitDevice {
 
     /// Marks the records that a damage of the store's file made unreadable.
     func noteDamage(lost: [String]) {
-        for index in story.records.indices where story.records[index].marks.contains(where: { mark in lost.contains { $0.contains(mark) } }) {
+        for index in story.records.indices
+        where story.records[index].marks.contains(where: { mark in lost.contains { $0.contains(mark) } }) {
             story.records[index].isUnreadable = true
         }
     }
@@ -107,8 +112,10 @@ actor KitDevice {
         processes += 1
         // Choose boundaries of all magnitudes: the first ones are in the opening of the store.
         let boundary = dies && !isLast ? Int(pow(2, Double.random(in: 0...12, using: &generator))) : nil
-        let settings = KitClientSettings(app: user.app.id, server: "http://127.0.0.1:\(proxy.port)", folder: folder, lastBoundary: boundary)
-        let process = try await KitProcess.start(settings, place: "\(place)-\(processes)", wrapper: clock?.wrapper ?? [])
+        let settings = KitClientSettings(
+            app: user.app.id, server: "http://127.0.0.1:\(proxy.port)", folder: folder, lastBoundary: boundary)
+        let process = try await KitProcess.start(
+            settings, place: "\(place)-\(processes)", wrapper: clock?.wrapper ?? [])
         self.process = process
         var isGoing = await hasStarted(process)
         while isGoing { isGoing = await body() }
@@ -200,7 +207,8 @@ actor KitDevice {
         switch report {
         case .failed(let operation, let conversation, let messages, let error):
             story.failures.append(
-                KitFailure(device: name, operation: operation, conversation: conversation, messages: messages, error: error))
+                KitFailure(
+                    device: name, operation: operation, conversation: conversation, messages: messages, error: error))
         case .notOpened(let error): story.notOpened.append("\(name): \(error)")
         case .storeFailed: story.storeFailures += 1
         default: break

@@ -18,7 +18,8 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
 
     /// The groups of mutually exclusive faults.
     static let groups: [[KitFault]] = [
-        [.appsKilled], [.gatewayKilled, .conversationsKilled, .metadataKilled, .presenceKilled], [.networkCut, .networkSlow, .networkFlapping],
+        [.appsKilled], [.gatewayKilled, .conversationsKilled, .metadataKilled, .presenceKilled],
+        [.networkCut, .networkSlow, .networkFlapping],
         [.clockAhead, .clockBehind], [.diskFull, .filesLimited], [.storeOverwritten, .storeTruncated],
     ]
 
@@ -56,7 +57,8 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
 extension KitFault {
     /// Injects the fault, waits, and ends it.
     func inject(
-        into cluster: Cluster, _ devices: [KitDevice], disk: SmallDisk?, for period: Duration, _ generator: inout SeededGenerator
+        into cluster: Cluster, _ devices: [KitDevice], disk: SmallDisk?, for period: Duration,
+        _ generator: inout SeededGenerator
     ) async throws {
         switch self {
         case .appsKilled: try await Task.sleep(for: period)
@@ -64,7 +66,8 @@ extension KitFault {
         case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
         case .metadataKilled: try await kill(generator.pick(cluster.instances(of: .metadata)), for: period)
         case .presenceKilled: try await kill(generator.pick(cluster.instances(of: .presence)), for: period)
-        case .networkCut, .networkSlow, .networkFlapping: try await injectIntoNetwork(of: devices, for: period, &generator)
+        case .networkCut, .networkSlow, .networkFlapping:
+            try await injectIntoNetwork(of: devices, for: period, &generator)
         case .clockAhead, .clockBehind:
             let seconds = self == .clockAhead ? 7200 : -7200
             for device in devices { try device.clock?.jump(to: seconds) }
@@ -89,7 +92,9 @@ extension KitFault {
         try await process.start()
     }
 
-    private func injectIntoNetwork(of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator) async throws {
+    private func injectIntoNetwork(
+        of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator
+    ) async throws {
         let end = ContinuousClock.now + period
         switch self {
         case .networkCut:
@@ -118,7 +123,9 @@ extension KitFault {
 
     /// Lets apps make changes without a network, kills most of them, and damages their stores before they are
     /// restarted.
-    private func damageStores(of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator) async throws {
+    private func damageStores(
+        of devices: [KitDevice], for period: Duration, _ generator: inout SeededGenerator
+    ) async throws {
         let kind: StoreDamage = self == .storeOverwritten ? .overwritten : .truncated
         let rounds = max(1, Int(period / .seconds(2)))
         for _ in 0..<rounds {
@@ -130,7 +137,9 @@ extension KitFault {
                     var generator = SeededGenerator(seed: seed)
                     // A store that is damaged twice may be entirely unreadable. A store that does not exist yet cannot
                     // be damaged.
-                    if let lost = try? kind.inject(below: device.folder, &generator) { await device.noteDamage(lost: lost) }
+                    if let lost = try? kind.inject(below: device.folder, &generator) {
+                        await device.noteDamage(lost: lost)
+                    }
                 }
             }
             try await Task.sleep(for: period / (2 * rounds))

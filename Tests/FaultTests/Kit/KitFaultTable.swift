@@ -22,7 +22,10 @@ final class KitFaultTable: Sendable {
         /// The time from the end of the load until every store equaled a fresh load.
         let recovery: Duration
 
-        init(_ faults: String, _ story: KitStory, _ violations: [Violation], devices: Int, duration: Duration, recovery: Duration) {
+        init(
+            _ faults: String, _ story: KitStory, _ violations: [Violation], devices: Int, duration: Duration,
+            recovery: Duration
+        ) {
             (self.faults, self.devices, self.duration, self.recovery) = (faults, devices, duration, recovery)
             // Exclude commands that are not changes, and those that found nothing to change.
             let changes = story.records.filter { $0.conversation != nil }

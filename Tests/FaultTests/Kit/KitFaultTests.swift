@@ -19,21 +19,30 @@ struct KitFaultTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["STRATA_KIT_FAULT_SEED"].flatMap(UInt64.init) ?? 20_180_504
     private static let minutes = environment["STRATA_KIT_FAULT_MINUTES"].flatMap(Int.init)
-    private static let chosen = KitFault.possible.filter { environment["STRATA_KIT_FAULT_ONLY"].map($0.testDescription.contains) ?? true }
+    private static let chosen = KitFault.possible.filter {
+        environment["STRATA_KIT_FAULT_ONLY"].map($0.testDescription.contains) ?? true
+    }
     private static let begun = ContinuousClock.now
     private static let system = SystemOfApps()
     private static let table = KitFaultTable(seed: seed, minutes: minutes)
 
-    @Test("each accepted change arrives once or is reported as failed, and every store equals a fresh load", arguments: chosen)
+    @Test(
+        "each accepted change arrives once or is reported as failed, and every store equals a fresh load",
+        arguments: chosen)
     func one(_ fault: KitFault) async throws {
         _ = Self.begun
         let number = UInt64(KitFault.allCases.firstIndex(of: fault) ?? 0)
-        try await Self.run(KitTrial(faults: [fault], seed: Self.seed &+ 1000 * number, period: .milliseconds(Self.minutes == nil ? 1500 : 5000)))
+        try await Self.run(
+            KitTrial(
+                faults: [fault], seed: Self.seed &+ 1000 * number,
+                period: .milliseconds(Self.minutes == nil ? 1500 : 5000)))
     }
 
     @Test("several random concurrent faults keep the promises of StrataKit")
     func several() async throws {
-        for fault in KitFault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }
+        for fault in KitFault.allCases {
+            if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") }
+        }
         var generator = SeededGenerator(seed: Self.seed)
         print("random faults of apps, STRATA_KIT_FAULT_SEED=\(Self.seed)")
         let end = Self.begun + .seconds(60 * (Self.minutes ?? 0))
@@ -63,7 +72,9 @@ private actor SystemOfApps {
 
     func with(_ body: (Cluster) async throws -> Void) async throws {
         let cluster =
-            if let cluster { cluster } else { try await Cluster.start(Cluster.Size(gateways: 2, conversations: 2, metadata: 2, presence: 2)) }
+            if let cluster { cluster } else {
+                try await Cluster.start(Cluster.Size(gateways: 2, conversations: 2, metadata: 2, presence: 2))
+            }
         self.cluster = cluster
         do {
             try await body(cluster)

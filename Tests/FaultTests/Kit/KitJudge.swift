@@ -16,7 +16,9 @@ struct KitJudge {
     /// - Parameters:
     ///   - differences: the differences between stores and a fresh load.
     ///   - conversations: the final state of the server.
-    static func violations(of story: KitStory, differences: [String], conversations: [History.Conversation]) -> [Violation] {
+    static func violations(
+        of story: KitStory, differences: [String], conversations: [History.Conversation]
+    ) -> [Violation] {
         var judge = KitJudge(story, conversations)
         var history = History(operations: judge.operations, conversations: conversations)
         history.faults = story.faults
@@ -34,7 +36,9 @@ struct KitJudge {
         self.conversations = Dictionary(conversations.map { ($0.id, $0) }) { $1 }
     }
 
-    private mutating func found(_ kind: Violation.Kind, _ what: String) { violations.append(Violation(kind: kind, what: what)) }
+    private mutating func found(_ kind: Violation.Kind, _ what: String) {
+        violations.append(Violation(kind: kind, what: what))
+    }
 
     // MARK: Requested changes
 
@@ -43,16 +47,22 @@ struct KitJudge {
         let withdrawn = Set(records.filter(\.isDeletion).flatMap(\.objects))
         return records.flatMap { record -> [History.Operation] in
             guard let conversation = record.conversation else { return [] }
-            func operation(_ action: History.Operation.Action, _ outcome: History.Operation.Outcome) -> History.Operation {
-                History.Operation(actor: record.user, conversation: conversation, action: action, begun: 0, ended: .max, outcome: outcome)
+            func operation(
+                _ action: History.Operation.Action, _ outcome: History.Operation.Outcome
+            ) -> History.Operation {
+                History.Operation(
+                    actor: record.user, conversation: conversation, action: action, begun: 0, ended: .max,
+                    outcome: outcome)
             }
             switch record.action {
             case .create, .send:
                 guard let message = record.objects.last else { return [] }
                 // A message that was deleted before it was sent is never sent.
-                let outcome = refused.contains(message) ? .refused : withdrawn.contains(message) ? .unknown : outcome(of: record)
+                let outcome =
+                    refused.contains(message) ? .refused : withdrawn.contains(message) ? .unknown : outcome(of: record)
                 return [operation(.send(message: message), outcome)]
-            case .set(_, let path, let value): return [operation(.set(path: path, value: value), outcome(of: record, at: path))]
+            case .set(_, let path, let value):
+                return [operation(.set(path: path, value: value), outcome(of: record, at: path))]
             case .read: return record.objects.map { operation(.read(message: $0), outcome(of: record)) }
             default: return []
             }
@@ -75,19 +85,23 @@ struct KitJudge {
     }
 
     private func hasFailed(_ operation: String, _ record: KitRecord) -> Bool {
-        failures.contains { $0.device == record.device && $0.conversation == record.conversation && $0.operation == operation }
+        failures.contains {
+            $0.device == record.device && $0.conversation == record.conversation && $0.operation == operation
+        }
     }
 
     /// Returns the last of some changes if its effect must be visible: the change was accepted, and no failure concerns
     /// it.
     private func last(_ records: [KitRecord], _ operation: String) -> KitRecord? {
-        guard let last = records.last(where: { $0.outcome != .thrown }), last.outcome == .accepted, !records.contains(where: \.isUnreadable),
+        guard let last = records.last(where: { $0.outcome != .thrown }), last.outcome == .accepted,
+            !records.contains(where: \.isUnreadable),
             !hasFailed(operation, last), !hasFailed("createConversation", last)
         else { return nil }
         return last
     }
 
-    private func groups(_ isWanted: (KitRecord) -> Bool) -> [(conversation: History.Conversation, records: [KitRecord])] {
+    private func groups(_ isWanted: (KitRecord) -> Bool) -> [(conversation: History.Conversation, records: [KitRecord])]
+    {
         let byPlace = Dictionary(grouping: records.filter(isWanted)) { [$0.device, $0.conversation ?? ""] }
         return byPlace.sorted { $0.key.joined() < $1.key.joined() }
             .compactMap { key, records in conversations[key[1]].map { ($0, records.sorted { $0.number < $1.number }) } }
@@ -105,21 +119,32 @@ struct KitJudge {
         }
         for (conversation, records) in sends {
             let places = Dictionary(
-                conversation.log.compactMap { change in if case .message(let id) = change.kind { (id, change.position) } else { nil } }
+                conversation.log.compactMap { change in
+                    if case .message(let id) = change.kind { (id, change.position) } else { nil }
+                }
             ) { first, _ in first }
             let order = records.compactMap { record in record.objects.last.flatMap { places[$0] } }
             for (before, after) in zip(order, order.dropFirst()) where after < before {
-                found(.reordered, "\(conversation.id): \(records[0].device) sent what is at \(after) after what is at \(before)")
+                found(
+                    .reordered,
+                    "\(conversation.id): \(records[0].device) sent what is at \(after) after what is at \(before)")
             }
         }
     }
 
     private mutating func checkLastValues() {
-        let sets = groups { record in if case .set(_, let path, _) = record.action { path == KitPath.last(of: record.device) } else { false } }
+        let sets = groups { record in
+            if case .set(_, let path, _) = record.action { path == KitPath.last(of: record.device) } else { false }
+        }
         for (conversation, records) in sets {
-            guard let last = last(records, "setMetadata"), case .set(_, let path, let value) = last.action else { continue }
+            guard let last = last(records, "setMetadata"), case .set(_, let path, let value) = last.action else {
+                continue
+            }
             if conversation.metadata[path] != value {
-                found(.lost, "\(conversation.id): \(path) is \(conversation.metadata[path] ?? "nothing"), and was last set to \(value)")
+                found(
+                    .lost,
+                    "\(conversation.id): \(path) is \(conversation.metadata[path] ?? "nothing"), and was last set to \(value)"
+                )
             }
         }
     }
@@ -134,16 +159,20 @@ struct KitJudge {
         for (conversation, records) in changes {
             guard let last = last(records, "changeParticipants") else { continue }
             switch last.action {
-            case .add(_, let user) where !conversation.participants.contains(user): found(.lost, "\(conversation.id): \(user) was added")
-            case .remove(_, let user) where conversation.participants.contains(user): found(.lost, "\(conversation.id): \(user) was removed")
+            case .add(_, let user) where !conversation.participants.contains(user):
+                found(.lost, "\(conversation.id): \(user) was added")
+            case .remove(_, let user) where conversation.participants.contains(user):
+                found(.lost, "\(conversation.id): \(user) was removed")
             default: break
             }
         }
     }
 
     private mutating func checkDeletions() {
-        for record in records where record.outcome == .accepted && !record.isUnreadable && !hasFailed("deleteMessage", record) {
-            guard case .delete = record.action, let conversation = record.conversation.flatMap({ conversations[$0] }) else { continue }
+        for record in records
+        where record.outcome == .accepted && !record.isUnreadable && !hasFailed("deleteMessage", record) {
+            guard case .delete = record.action, let conversation = record.conversation.flatMap({ conversations[$0] })
+            else { continue }
             for id in record.objects where conversation.messages.contains(where: { $0.id == id }) {
                 found(.lost, "\(conversation.id): \(record.device) has deleted \(id), and it is listed")
             }

@@ -31,17 +31,21 @@ struct KitJudgeTests {
             conversation: History.Conversation(
                 id: id,
                 log: [
-                    Change(position: 1, kind: .created(participants: ["ana", "ben"])), Change(position: 2, kind: .message("m1")),
+                    Change(position: 1, kind: .created(participants: ["ana", "ben"])),
+                    Change(position: 2, kind: .message("m1")),
                     Change(position: 3, kind: .metadata([.init(path: "once.x", value: "v1")])),
                     Change(position: 4, kind: .metadata([.init(path: "last.ana-1", value: "v3")])),
-                    Change(position: 5, kind: .participants(added: ["guest"], removed: [])), Change(position: 6, kind: .message("m2")),
+                    Change(position: 5, kind: .participants(added: ["guest"], removed: [])),
+                    Change(position: 6, kind: .message("m2")),
                     Change(position: 7, kind: .messageDeleted("m1")),
                 ], participants: ["ana", "ben", "guest"], metadata: ["once.x": "v1", "last.ana-1": "v3"],
                 messages: [.init(id: "m2", sender: "ana", recipients: ["ana", "ben", "guest"], readers: ["ana"])],
                 unread: ["ana": 0, "ben": 1, "guest": 1]))
         outcome.story.records = [
-            record(1, .send(conversation: id, text: "one"), ["m1"]), record(2, .set(conversation: id, path: "once.x", value: "v1")),
-            record(3, .set(conversation: id, path: "last.ana-1", value: "v2")), record(4, .set(conversation: id, path: "last.ana-1", value: "v3")),
+            record(1, .send(conversation: id, text: "one"), ["m1"]),
+            record(2, .set(conversation: id, path: "once.x", value: "v1")),
+            record(3, .set(conversation: id, path: "last.ana-1", value: "v2")),
+            record(4, .set(conversation: id, path: "last.ana-1", value: "v3")),
             record(5, .add(conversation: id, user: "guest")), record(6, .send(conversation: id, text: "two"), ["m2"]),
             record(7, .delete(conversation: id), ["m1"]),
         ]
@@ -50,8 +54,10 @@ struct KitJudgeTests {
 
     private static func kinds(_ outcome: Outcome) -> Set<Violation.Kind> {
         Set(
-            KitJudge.violations(of: outcome.story, differences: outcome.differences, conversations: [outcome.conversation])
-                .map(\.kind))
+            KitJudge.violations(
+                of: outcome.story, differences: outcome.differences, conversations: [outcome.conversation]
+            )
+            .map(\.kind))
     }
 
     @Test("a valid run has no violations")
@@ -65,7 +71,9 @@ struct KitJudgeTests {
         outcome.conversation.unread = ["ana": 0, "ben": 0, "guest": 0]
         #expect(Self.kinds(outcome) == [.lost])
         outcome.story.failures = [
-            KitFailure(device: Self.device, operation: "sendMessage", conversation: Self.id, messages: ["m2"], error: "refused")
+            KitFailure(
+                device: Self.device, operation: "sendMessage", conversation: Self.id, messages: ["m2"], error: "refused"
+            )
         ]
         #expect(Self.kinds(outcome) == [])
     }
@@ -89,9 +97,14 @@ struct KitJudgeTests {
             outcome.conversation.log.append(Change(position: 8, kind: .message("m2")))
         },
         Damage("a message was sent although the app was told that it had failed", .invented) { outcome in
-            outcome.story.failures = [KitFailure(device: device, operation: "sendMessage", conversation: id, messages: ["m2"], error: "refused")]
+            outcome.story.failures = [
+                KitFailure(
+                    device: device, operation: "sendMessage", conversation: id, messages: ["m2"], error: "refused")
+            ]
         },
-        Damage("a message was sent although sending it had thrown an error", .invented) { $0.story.records[5].outcome = .thrown },
+        Damage("a message was sent although sending it had thrown an error", .invented) {
+            $0.story.records[5].outcome = .thrown
+        },
         Damage("two messages of a device were sent the wrong way round", .reordered) { outcome in
             outcome.conversation.log[1] = Change(position: 2, kind: .message("m2"))
             outcome.conversation.log[5] = Change(position: 6, kind: .message("m1"))
@@ -108,7 +121,9 @@ struct KitJudgeTests {
             outcome.conversation.log[4] = Change(position: 5, kind: .receipts)
             outcome.conversation.participants.remove("guest")
             outcome.conversation.unread["guest"] = nil
-            outcome.conversation.messages = [.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana"])]
+            outcome.conversation.messages = [
+                .init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana"])
+            ]
         },
         Damage("a user who was removed is still there", .lost) { outcome in
             outcome.story.records.append(record(8, .remove(conversation: id, user: "guest")))
@@ -116,7 +131,8 @@ struct KitJudgeTests {
         Damage("a message that was deleted is listed", .lost) { outcome in
             outcome.conversation.log.removeLast()
             outcome.conversation.messages.insert(
-                .init(id: "m1", sender: "ana", recipients: ["ana", "ben", "guest"], readers: ["ana", "ben", "guest"]), at: 0)
+                .init(id: "m1", sender: "ana", recipients: ["ana", "ben", "guest"], readers: ["ana", "ben", "guest"]),
+                at: 0)
         },
         Damage("a store differs from a fresh load", .stale) { $0.differences = ["ana-1: m2 is missing"] },
     ]

@@ -14,7 +14,9 @@ struct KitPlan: Sendable {
 
     /// Returns a random change. Its texts and values are unique.
     /// - Parameter records: the earlier changes of the device.
-    func action(of device: String, number: Int, knowing records: [KitRecord], _ generator: inout SeededGenerator) -> KitCommand.Action {
+    func action(
+        of device: String, number: Int, knowing records: [KitRecord], _ generator: inout SeededGenerator
+    ) -> KitCommand.Action {
         let own = records.filter { $0.outcome == .accepted && $0.isCreation }.compactMap(\.conversation)
         let id = generator.chance(15) && !own.isEmpty ? generator.pick(own) : generator.pick(conversations)
         // Only use conversations that exist on the server. Metadata set before a conversation is sent become part of
@@ -27,7 +29,8 @@ struct KitPlan: Sendable {
         case 59...64: return .set(conversation: old, path: generator.pick(KitPath.contended), value: "value \(mark)")
         case 65...69: return .set(conversation: old, path: KitPath.last(of: device), value: "value \(mark)")
         case 70...75:
-            return generator.chance(50) ? .add(conversation: id, user: guest(of: device)) : .remove(conversation: id, user: guest(of: device))
+            return generator.chance(50)
+                ? .add(conversation: id, user: guest(of: device)) : .remove(conversation: id, user: guest(of: device))
         case 76...92: return .read(conversation: id)
         case 93...95: return .delete(conversation: id)
         default: return .create(others: users.filter { !device.hasPrefix($0) }, text: "first \(mark)")

@@ -37,7 +37,9 @@ final class KitProcess: Sendable {
         let child = try await ChildProcess.start(
             Launch(
                 "/bin/sh",
-                arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [try Executables.find("kitClient")],
+                arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [
+                    try Executables.find("kitClient")
+                ],
                 environment: ProcessInfo.processInfo.environment.merging([KitClientSettings.variable: words]) { $1 },
                 output: .append(to: "\(place).log")))
         return KitProcess(child, input, output)
@@ -46,9 +48,13 @@ final class KitProcess: Sendable {
     /// Creates a pipe and opens it in both directions. Opening then does not wait for a reader, and the pipe ends only
     /// when this process closes it.
     private static func pipe(_ path: String) throws -> Int32 {
-        guard mkfifo(path, 0o600) == 0 else { throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))") }
+        guard mkfifo(path, 0o600) == 0 else {
+            throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))")
+        }
         let descriptor = open(path, O_RDWR | O_CLOEXEC)
-        guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))")
+        }
         return descriptor
     }
 
@@ -75,7 +81,9 @@ final class KitProcess: Sendable {
                     close(input)
                     return state.change { $0.isOver = true }
                 }
-                if let report = try? JSONDecoder().decode(KitReport.self, from: line) { state.change { $0.reports.append(report) } }
+                if let report = try? JSONDecoder().decode(KitReport.self, from: line) {
+                    state.change { $0.reports.append(report) }
+                }
             }
         }
     }

@@ -27,7 +27,8 @@ struct KitRecord: Sendable {
     var conversation: String? {
         switch action {
         case .create: objects.first
-        case .send(let id, _), .set(let id, _, _), .add(let id, _), .remove(let id, _), .read(let id), .delete(let id): id
+        case .send(let id, _), .set(let id, _, _), .add(let id, _), .remove(let id, _), .read(let id), .delete(let id):
+            id
         case .signIn, .limitFiles, .state: nil
         }
     }

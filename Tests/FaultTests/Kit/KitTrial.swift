@@ -30,7 +30,9 @@ struct KitTrial: Sendable {
 
     /// Runs the trial and returns the violations to the caller.
     /// - Parameter patience: the maximum time for the stores to become equal to a fresh load.
-    func judge(_ cluster: Cluster, patience: Duration = .seconds(60)) async throws -> (row: KitFaultTable.Row, violations: [Violation]) {
+    func judge(
+        _ cluster: Cluster, patience: Duration = .seconds(60)
+    ) async throws -> (row: KitFaultTable.Row, violations: [Violation]) {
         let disk = faults.contains(.diskFull) ? try await SmallDisk.mount(megabytes: 16) : nil
         let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
         let scene = try await scene(users)
@@ -40,7 +42,9 @@ struct KitTrial: Sendable {
         let healed = ContinuousClock.now
         var (differences, story): ([String], KitStory) = ([], KitStory())
         differences = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
-            for (index, device) in devices.enumerated() { group.addTask { (index, try await device.settle(until: healed + patience)) } }
+            for (index, device) in devices.enumerated() {
+                group.addTask { (index, try await device.settle(until: healed + patience)) }
+            }
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.flatMap(\.1)
         }
         for device in devices { story.add(await device.story) }
@@ -54,12 +58,18 @@ struct KitTrial: Sendable {
         conversations.removeAll { $0.log.isEmpty && open.contains($0.id) }
         let violations = KitJudge.violations(of: story, differences: differences, conversations: conversations)
         await disk?.unmount()
-        return (KitFaultTable.Row(name, story, violations, devices: devices.count, duration: healed - begun, recovery: recovery), violations)
+        return (
+            KitFaultTable.Row(
+                name, story, violations, devices: devices.count, duration: healed - begun, recovery: recovery),
+            violations
+        )
     }
 
     private func scene(_ users: [TestUser]) async throws -> KitPlan {
         var ids: [String] = []
-        for user in users.prefix(2) { ids.append(try await user.converse(with: users.filter { $0.user != user.user }, distinct: false).id) }
+        for user in users.prefix(2) {
+            ids.append(try await user.converse(with: users.filter { $0.user != user.user }, distinct: false).id)
+        }
         return KitPlan(conversations: ids, users: users.map(\.user))
     }
 
@@ -70,7 +80,8 @@ struct KitTrial: Sendable {
             guard let user = users.first(where: { $0.user == name }) else { continue }
             devices.append(
                 try await KitDevice(
-                    "\(name)\(number)", user, plan, seed: seed &+ UInt64(100 + index), dies: faults.contains(.appsKilled), hasClock: hasClock,
+                    "\(name)\(number)", user, plan, seed: seed &+ UInt64(100 + index),
+                    dies: faults.contains(.appsKilled), hasClock: hasClock,
                     disk: disk))
         }
         return devices
@@ -79,7 +90,9 @@ struct KitTrial: Sendable {
     private func load(_ devices: [KitDevice], _ cluster: Cluster, _ disk: SmallDisk?) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in devices { group.addTask { try await device.work() } }
-            for device in devices where await !device.isSignedIn() { throw LoadError("\(device.name) was not signed in") }
+            for device in devices where await !device.isSignedIn() {
+                throw LoadError("\(device.name) was not signed in")
+            }
             try await Task.sleep(for: .milliseconds(300))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, fault) in faults.enumerated() {
@@ -113,7 +126,9 @@ extension KitStory {
     func mustArrive(_ creation: KitRecord) -> Bool {
         let withdrawn = Set(records.filter(\.isDeletion).flatMap(\.objects))
         let isSent = records.contains { record in
-            guard record.conversation == creation.conversation, record.outcome == .accepted, let message = record.objects.last else { return false }
+            guard record.conversation == creation.conversation, record.outcome == .accepted,
+                let message = record.objects.last
+            else { return false }
             switch record.action {
             case .create, .send: return !withdrawn.contains(message)
             default: return false

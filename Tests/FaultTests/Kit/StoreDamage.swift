@@ -46,7 +46,8 @@ enum StoreDamage: Sendable {
     }
 
     private static func store(below folder: String) throws -> String? {
-        try FileManager.default.subpathsOfDirectory(atPath: folder).first { $0.hasSuffix(".sqlite") }.map { "\(folder)/\($0)" }
+        try FileManager.default.subpathsOfDirectory(atPath: folder).first { $0.hasSuffix(".sqlite") }
+            .map { "\(folder)/\($0)" }
     }
 
     private static func moveLog(of store: String) throws {
@@ -59,14 +60,19 @@ enum StoreDamage: Sendable {
     /// library.
     private static func unsent(in store: String) throws -> [String] {
         let copy = try TestDirectory.make("copy") + "/store"
-        for suffix in ["", "-wal"] where size(store + suffix) > 0 { try FileManager.default.copyItem(atPath: store + suffix, toPath: copy + suffix) }
+        for suffix in ["", "-wal"] where size(store + suffix) > 0 {
+            try FileManager.default.copyItem(atPath: store + suffix, toPath: copy + suffix)
+        }
         guard let queue = try? DatabaseQueue(path: copy) else { return [] }
         defer { try? queue.close() }
         var found: [String] = []
         try? queue.read { db in
-            let last = (try? DatabaseValue.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'")) ?? nil
+            let last =
+                (try? DatabaseValue.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'"))
+                ?? nil
             for number in 0...min(max(last.flatMap { Int.fromDatabaseValue($0) } ?? 0, 0), 10_000) {
-                let record = try? DatabaseValue.fetchOne(db, sql: "SELECT record FROM operation WHERE sequence = ?", arguments: [number])
+                let record = try? DatabaseValue.fetchOne(
+                    db, sql: "SELECT record FROM operation WHERE sequence = ?", arguments: [number])
                 if let record, let text = String.fromDatabaseValue(record) { found.append(text) }
             }
         }

@@ -16,7 +16,9 @@ import Testing
 struct SabotageTests {
     private static let sound = Cluster.Size(gateways: 2, conversations: 2, metadata: 1, presence: 1)
 
-    private static func trial(_ faults: [Fault] = [], on cluster: Cluster, patience: Duration = .seconds(90)) async throws -> [Violation] {
+    private static func trial(
+        _ faults: [Fault] = [], on cluster: Cluster, patience: Duration = .seconds(90)
+    ) async throws -> [Violation] {
         let (row, violations) = try await Trial(faults, seed: 7, period: .seconds(2)).judge(cluster, patience: patience)
         print(row)
         return violations
@@ -25,7 +27,9 @@ struct SabotageTests {
     /// Returns the number of repairs: reads of the log by gateways, because changes were not published.
     private static func repairs(_ cluster: Cluster) async throws -> Double {
         var sum = 0.0
-        for gateway in cluster.instances(of: .gateway) { sum += try await gateway.metric("strata_gateway_gap_repairs_total") }
+        for gateway in cluster.instances(of: .gateway) {
+            sum += try await gateway.metric("strata_gateway_gap_repairs_total")
+        }
         return sum
     }
 
@@ -71,7 +75,8 @@ struct SabotageTests {
                     SELECT pg_catalog.set_config_soundly($1, CASE WHEN $1 = 'synchronous_commit' THEN 'off' ELSE $2 END, $3) $$;
                 """, database: database)
             // Stop the WAL writer, which would otherwise write these commits a moment later.
-            let writer = try await cluster.postgres.runSQL("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+            let writer = try await cluster.postgres.runSQL(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
             kill(try #require(Int32(writer.trimmingCharacters(in: .whitespacesAndNewlines))), SIGSTOP)
             for process in cluster.instances(of: .conversations) + cluster.instances(of: .metadata) {
                 await process.end()
@@ -113,7 +118,8 @@ struct SabotageTests {
             try await clients[2].socket?.typing("started", in: conversation.id)
             #expect(await recorder.hasTyping("started", by: "other", within: Waiting.limit))
             for client in clients { await client.stop() }
-            let violations = Checker.violations(of: recorder.history(views: [], conversations: []), typingLimit: Double(limit))
+            let violations = Checker.violations(
+                of: recorder.history(views: [], conversations: []), typingLimit: Double(limit))
             #expect(violations.contains { $0.kind == .stuck } == isSabotaged)
         }
     }

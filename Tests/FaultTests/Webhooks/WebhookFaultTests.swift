@@ -16,8 +16,10 @@ struct WebhookFaultTests {
     private static let size = Cluster.Size(
         gateways: 2, conversations: 2, metadata: 2, webhooks: 2,
         settings: [
-            "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "1s",
-            "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
+            "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8",
+            "STRATA_WEBHOOKS_TIMEOUT": "1s",
+            "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s",
+            "STRATA_WEBHOOKS_RETRY_FOR": "1h",
         ])
 
     /// The acknowledged changes of one writer, in order.
@@ -31,7 +33,9 @@ struct WebhookFaultTests {
         let isSet = Mutex(false)
     }
 
-    @Test("every acknowledged change arrives, in order per conversation, and repeated deliveries are identical", .timeLimit(.minutes(10)))
+    @Test(
+        "every acknowledged change arrives, in order per conversation, and repeated deliveries are identical",
+        .timeLimit(.minutes(10)))
     func judged() async throws {
         try await Cluster.with(Self.size) { cluster in
             let receiver = try await WebhookReceiver.start()
@@ -44,7 +48,9 @@ struct WebhookFaultTests {
             let acknowledged = try await withThrowingTaskGroup(of: (String, Acknowledged).self) { group in
                 for (number, conversation) in conversations.enumerated() {
                     let writer = number.isMultiple(of: 2) ? ana : ben
-                    group.addTask { (conversation.id, try await write(to: conversation, as: writer) { end.isSet.withLock { $0 } }) }
+                    group.addTask {
+                        (conversation.id, try await write(to: conversation, as: writer) { end.isSet.withLock { $0 } })
+                    }
                 }
                 do { try await breakThings(in: cluster, receiver) } catch {
                     end.isSet.withLock { $0 = true }
@@ -60,20 +66,28 @@ struct WebhookFaultTests {
             _ = try await receiver.events(at: "/judge", within: .seconds(180)) { events in
                 let ids = Set(events.compactMap(\.id))
                 let values = Set(events.compactMap { $0.json["changes"][0]["value"].string })
-                return acknowledged.values.allSatisfy { $0.messages.allSatisfy(ids.contains) && $0.values.allSatisfy(values.contains) }
+                return acknowledged.values.allSatisfy {
+                    $0.messages.allSatisfy(ids.contains) && $0.values.allSatisfy(values.contains)
+                }
             }
             judge(receiver.events(at: "/judge"), acknowledged)
-            print("webhooks under faults: \(total) acknowledged changes, \(receiver.events(at: "/judge").count) deliveries")
+            print(
+                "webhooks under faults: \(total) acknowledged changes, \(receiver.events(at: "/judge").count) deliveries"
+            )
             await receiver.stop()
         }
     }
 
     private func register(_ receiver: WebhookReceiver, of app: TestApp) async throws {
         let path = "/apps/\(app.app.id.uuidString.lowercased())/webhooks"
-        let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "application/vnd.layer.webhooks+json; version=3.0"]
+        let headers = [
+            "Authorization": "Bearer \(app.app.serverToken)",
+            "Accept": "application/vnd.layer.webhooks+json; version=3.0",
+        ]
         let client = app.system.client(0, .v3)
         let body: JSONValue = [
-            "version": "3.0", "target_url": .string(receiver.url("/judge")), "events": ["Message.created", "Conversation.updated"],
+            "version": "3.0", "target_url": .string(receiver.url("/judge")),
+            "events": ["Message.created", "Conversation.updated"],
             "secret": "of a test's receiver",
         ]
         let created = try await client.call("POST", path, body: body, headers: headers, deadline: Waiting.deadline)
@@ -83,10 +97,15 @@ struct WebhookFaultTests {
             let webhook = try await client.call("GET", path, headers: headers, deadline: Waiting.deadline).json[0]
             if webhook["status"].string == "active" { return }
             // On a busy machine the receiver may answer the challenge too late.
-            if webhook["status_reason"].string?.contains("no answer") == true, let id = webhook["id"].string?.split(separator: "/").last {
-                _ = try await client.call("POST", "\(path)/\(id)/activate", headers: headers, deadline: Waiting.deadline)
+            if webhook["status_reason"].string?.contains("no answer") == true,
+                let id = webhook["id"].string?.split(separator: "/").last
+            {
+                _ = try await client.call(
+                    "POST", "\(path)/\(id)/activate", headers: headers, deadline: Waiting.deadline)
             }
-            guard .now < end else { throw UnexpectedAnswer("the webhook does not become active: \(webhook)", #fileID, #line) }
+            guard .now < end else {
+                throw UnexpectedAnswer("the webhook does not become active: \(webhook)", #fileID, #line)
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
@@ -94,7 +113,9 @@ struct WebhookFaultTests {
     // MARK: Writing
 
     /// Writes changes in sequence, each until it is acknowledged.
-    private func write(to conversation: Conversation, as user: TestUser, until isOver: @Sendable () -> Bool) async throws -> Acknowledged {
+    private func write(
+        to conversation: Conversation, as user: TestUser, until isOver: @Sendable () -> Bool
+    ) async throws -> Acknowledged {
         var acknowledged = Acknowledged()
         var number = 0
         while !isOver() {
@@ -103,7 +124,9 @@ struct WebhookFaultTests {
             if number.isMultiple(of: 4) {
                 let value = "\(conversation.id) \(number)"
                 let patch: JSONValue = [set("metadata.number", .string(value))]
-                try await insist { try await user.call("PATCH", conversation.path, patch, headers: ["Strata-Mutation": id]) }
+                try await insist {
+                    try await user.call("PATCH", conversation.path, patch, headers: ["Strata-Mutation": id])
+                }
                 acknowledged.values.append(value)
             } else {
                 let message = TestUser.message("\(number)", id: "layer:///messages/\(id)")
@@ -172,22 +195,31 @@ struct WebhookFaultTests {
                 continue
             }
             // The conversation in an event has its state at the time of the delivery.
-            let change = [event.json["event"], event.json["changes"], event.json["message"]["id"], event.json["message"]["position"]]
+            let change = [
+                event.json["event"], event.json["changes"], event.json["message"]["id"],
+                event.json["message"]["position"],
+            ]
             if let before = changes[id] {
                 #expect(before == change, "\(id) was told in two ways")
                 continue
             }
             changes[id] = change
-            if let conversation = event.json["message"]["conversation"]["id"].string, let position = event.json["message"]["position"].int {
+            if let conversation = event.json["message"]["conversation"]["id"].string,
+                let position = event.json["message"]["position"].int
+            {
                 firstMessages[conversation, default: []].append((id, position))
-            } else if let conversation = event.json["conversation"]["id"].string, let value = event.json["changes"][0]["value"].string {
+            } else if let conversation = event.json["conversation"]["id"].string,
+                let value = event.json["changes"][0]["value"].string
+            {
                 firstValues[conversation, default: []].append(value)
             }
         }
         for (conversation, done) in acknowledged {
             let messages = firstMessages[conversation] ?? []
             #expect(messages.map { $0.id } == done.messages, "messages of \(conversation)")
-            #expect(zip(messages, messages.dropFirst()).allSatisfy { $0.position < $1.position }, "order of \(conversation)")
+            #expect(
+                zip(messages, messages.dropFirst()).allSatisfy { $0.position < $1.position }, "order of \(conversation)"
+            )
             #expect(firstValues[conversation] ?? [] == done.values, "metadata of \(conversation)")
         }
     }

@@ -13,7 +13,9 @@ enum Main {
         signal(SIGXFSZ, SIG_IGN)
         do {
             let settings = try JSONDecoder()
-                .decode(KitClientSettings.self, from: Data((ProcessInfo.processInfo.environment[KitClientSettings.variable] ?? "").utf8))
+                .decode(
+                    KitClientSettings.self,
+                    from: Data((ProcessInfo.processInfo.environment[KitClientSettings.variable] ?? "").utf8))
             try await KitSession.start(settings)
         } catch {
             KitSession.say(error)

@@ -61,13 +61,16 @@ struct MetadataFixture: Sendable {
         }
         let role = TestDatabase.asService(url)
         let store = MetadataStore(
-            writes: try pool(role, .grouping, 3), large: try pool(role, .exclusive, 1), reads: try pool(role, .grouping, 1),
+            writes: try pool(role, .grouping, 3), large: try pool(role, .exclusive, 1),
+            reads: try pool(role, .grouping, 1),
             limits: limits)
         let fixture = MetadataFixture(store: store, url: url, admin: try pool(url, .exclusive, 2))
         return try await running([store.writes, store.large, store.reads, fixture.admin]) { try await body(fixture) }
     }
 
-    func conversation(_ leaves: [(String, String)] = [], participants: [String] = ["ana"]) async throws -> ConversationID {
+    func conversation(
+        _ leaves: [(String, String)] = [], participants: [String] = ["ana"]
+    ) async throws -> ConversationID {
         let id = ConversationID.random()
         try await sql(
             """
@@ -85,7 +88,8 @@ struct MetadataFixture: Sendable {
         if !leaves.isEmpty {
             _ = try await admin.query(
                 Statement("test.create_tree", sql: "SELECT metadata.create_tree($1::uuid, $2::text[], $3::text[], 1)"),
-                with: [.uuid(id.rawValue), .textArray(leaves.map(\.0)), .textArray(leaves.map(\.1))], deadline: Self.soon)
+                with: [.uuid(id.rawValue), .textArray(leaves.map(\.0)), .textArray(leaves.map(\.1))],
+                deadline: Self.soon)
         }
         return id
     }
@@ -110,7 +114,9 @@ struct MetadataFixture: Sendable {
     func number(_ text: String) async throws -> Int64 { try await sql(text)[0].get(0, as: Int64.self) }
 
     @discardableResult
-    func patch(_ id: ConversationID, _ operations: [MetadataOperation], by actor: String = "ana", app: AppID? = nil) async throws -> Change? {
+    func patch(
+        _ id: ConversationID, _ operations: [MetadataOperation], by actor: String = "ana", app: AppID? = nil
+    ) async throws -> Change? {
         try await store.commit(
             MetadataPatch(
                 app: app ?? self.app, conversation: id, actor: UserID(trusted: actor), operations: operations,
@@ -123,11 +129,14 @@ struct MetadataFixture: Sendable {
     func tree(_ id: ConversationID, formerUser: String? = nil) async throws -> MetadataStore.StoredTree {
         try await
             store.trees(
-                [.init(conversation: id, formerUser: formerUser.map { UserID(trusted: $0) })], app: app, deadline: Self.soon)[0]
+                [.init(conversation: id, formerUser: formerUser.map { UserID(trusted: $0) })], app: app,
+                deadline: Self.soon)[0]
     }
 }
 
-func running<Value: Sendable>(_ services: [any Service], _ body: @Sendable () async throws -> Value) async throws -> Value {
+func running<Value: Sendable>(
+    _ services: [any Service], _ body: @Sendable () async throws -> Value
+) async throws -> Value {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for service in services { group.addTask { try await service.run() } }
         defer { group.cancelAll() }
@@ -140,7 +149,9 @@ func set(_ path: String, _ value: String) -> MetadataOperation {
 }
 
 func set(_ path: String, _ leaves: [(String, String)]) -> MetadataOperation {
-    .set(MetadataPath(trusted: path), leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.0), value: $0.1) })
+    .set(
+        MetadataPath(trusted: path), leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.0), value: $0.1) }
+    )
 }
 
 func delete(_ path: String) -> MetadataOperation { .delete(MetadataPath(trusted: path)) }

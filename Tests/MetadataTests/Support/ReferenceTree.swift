@@ -26,9 +26,12 @@ struct ReferenceTree: Equatable {
         for path in values.keys where after.values[path] == nil {
             let prefixes = Self.prefixes(path)
             if prefixes.contains(where: { after.values[$0] != nil }) { continue }
-            deletions.insert(prefixes.first { prefix in !after.values.keys.contains { Self.isBelow($0, prefix) } } ?? path)
+            deletions.insert(
+                prefixes.first { prefix in !after.values.keys.contains { Self.isBelow($0, prefix) } } ?? path)
         }
-        func sorted(_ paths: some Sequence<String>) -> [String] { paths.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
+        func sorted(_ paths: some Sequence<String>) -> [String] {
+            paths.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        }
         return sorted(deletions).map { MetadataEffect(path: MetadataPath(trusted: $0), value: nil) }
             + sorted(sets.keys).map { MetadataEffect(path: MetadataPath(trusted: $0), value: sets[$0]) }
     }
@@ -36,7 +39,9 @@ struct ReferenceTree: Equatable {
     var tree: MetadataTree { MetadataTree(leaves: leaves) }
     var leaves: [MetadataLeaf] { values.map { MetadataLeaf(path: MetadataPath(trusted: $0.key), value: $0.value) } }
 
-    private static func isBelow(_ path: String, _ ancestor: String) -> Bool { ancestor.isEmpty || path.hasPrefix(ancestor + ".") }
+    private static func isBelow(_ path: String, _ ancestor: String) -> Bool {
+        ancestor.isEmpty || path.hasPrefix(ancestor + ".")
+    }
     private static func prefixes(_ path: String) -> [String] {
         let keys = path.split(separator: ".")
         return keys.indices.map { keys[...$0].joined(separator: ".") }

@@ -36,7 +36,8 @@ final class FaultProxy: Sendable {
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let bound = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(listener, pointer, size) == 0 && listen(listener, 64) == 0 && getsockname(listener, pointer, &size) == 0
+                bind(listener, pointer, size) == 0 && listen(listener, 64) == 0
+                    && getsockname(listener, pointer, &size) == 0
             }
         }
         guard bound else { throw POSIXError(.EADDRINUSE) }
@@ -82,7 +83,9 @@ final class FaultProxy: Sendable {
             let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             var address = Self.loopback(target)
             let connected = withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
             }
             guard connected == 0 else {
                 _ = closeDescriptor(client)
@@ -104,7 +107,9 @@ final class FaultProxy: Sendable {
             if state.withLock({ $0.isStalled }) { continue }
             var sent = 0
             while sent < count {
-                let step = buffer.withUnsafeBytes { send(target, $0.baseAddress.map { $0 + sent }, count - sent, Int32(MSG_NOSIGNAL)) }
+                let step = buffer.withUnsafeBytes {
+                    send(target, $0.baseAddress.map { $0 + sent }, count - sent, Int32(MSG_NOSIGNAL))
+                }
                 guard step > 0 else { break }
                 sent += step
             }

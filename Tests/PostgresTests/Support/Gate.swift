@@ -12,7 +12,9 @@ struct Gate {
     static func closed<Result>(_ body: (Gate) async throws -> Result) async throws -> Result {
         var configuration = try await TestDatabase.configuration()
         configuration.connections = 1
-        return try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { keeper in
+        return try await running(
+            PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)
+        ) { keeper in
             let gate = Gate(key: .random(in: 1...Int64.max), keeper: keeper)
             try await keeper.sql("SELECT pg_advisory_lock($1)", [.int8(gate.key)])
             return try await body(gate)
@@ -20,7 +22,9 @@ struct Gate {
     }
 
     /// Waits in the server until the gate is open.
-    func pass(_ pool: PostgresPool, within time: Duration = .seconds(30), idempotent: Bool = false) async throws(PostgresError) {
+    func pass(
+        _ pool: PostgresPool, within time: Duration = .seconds(30), idempotent: Bool = false
+    ) async throws(PostgresError) {
         try await pool.sql("SELECT pg_advisory_xact_lock($1)", [.int8(key)], idempotent: idempotent, within: time)
     }
 

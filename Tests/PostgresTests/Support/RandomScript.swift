@@ -35,7 +35,10 @@ struct RandomScript {
     mutating func step() {
         switch Int.random(in: 0..<10, using: &generator) {
         case 0..<4: submit()
-        case 4: if let id = ids.randomElement(using: &generator), case .answer(let answer) = machine.cancel(id) { count([answer]) }
+        case 4:
+            if let id = ids.randomElement(using: &generator), case .answer(let answer) = machine.cancel(id) {
+                count([answer])
+            }
         case 5:
             now = now.advanced(by: .milliseconds(Int.random(in: 0...40, using: &generator)))
             count(machine.expire(now: now).expired)

@@ -54,7 +54,8 @@ func withPool<Result>(
             try await Migrator(configuration: direct).execute(script: script)
         }
         configure(&configuration)
-        return try await running(PostgresPool(configuration: configuration, mode: mode, logger: TestDatabase.logger), body)
+        return try await running(
+            PostgresPool(configuration: configuration, mode: mode, logger: TestDatabase.logger), body)
     }
 }
 
@@ -76,9 +77,12 @@ extension PostgresPool {
     /// Runs SQL under a name derived from it, with a deadline that only a hanging test reaches.
     @discardableResult
     func sql(
-        _ sql: String, _ parameters: [Value] = [], idempotent: Bool = false, lockKey: UInt64? = nil, within time: Duration = .seconds(30)
+        _ sql: String, _ parameters: [Value] = [], idempotent: Bool = false, lockKey: UInt64? = nil,
+        within time: Duration = .seconds(30)
     ) async throws(PostgresError) -> Rows {
-        try await query(Statement(sql, sql: sql, isIdempotent: idempotent), with: parameters, lockKey: lockKey, deadline: .now.advanced(by: time))
+        try await query(
+            Statement(sql, sql: sql, isIdempotent: idempotent), with: parameters, lockKey: lockKey,
+            deadline: .now.advanced(by: time))
     }
 
     /// Returns the error of a statement that should fail.
@@ -93,7 +97,9 @@ extension PostgresPool {
         }
     }
 
-    func value<Decoded: PostgresDecodable>(_ sql: String, _ parameters: [Value] = [], as: Decoded.Type = Decoded.self) async throws -> Decoded {
+    func value<Decoded: PostgresDecodable>(
+        _ sql: String, _ parameters: [Value] = [], as: Decoded.Type = Decoded.self
+    ) async throws -> Decoded {
         let rows = try await self.sql(sql, parameters, idempotent: true)
         guard let row = rows.first else { throw PostgresError(code: .decoding, reason: "no row") }
         return try row.get(0)
@@ -112,13 +118,15 @@ func failure<Result>(_ body: () async throws(PostgresError) -> Result) async -> 
 /// Polls a condition until it is true.
 /// - Parameter instead: Returns the last observed value, for the failure's message.
 func eventually(
-    sourceLocation: SourceLocation = #_sourceLocation, instead: () -> Any? = { nil }, _ condition: () async throws -> Bool
+    sourceLocation: SourceLocation = #_sourceLocation, instead: () -> Any? = { nil },
+    _ condition: () async throws -> Bool
 ) async throws {
     let limit = ContinuousClock.now.advanced(by: .seconds(30))
     var attempts = 1
     while try await !condition() {
         guard ContinuousClock.now < limit else {
-            Issue.record("it did not happen, \(attempts) times; instead: \(instead() ?? "?")", sourceLocation: sourceLocation)
+            Issue.record(
+                "it did not happen, \(attempts) times; instead: \(instead() ?? "?")", sourceLocation: sourceLocation)
             throw PostgresError(code: .deadlineExceeded, reason: "what the test waits for did not happen")
         }
         attempts += 1

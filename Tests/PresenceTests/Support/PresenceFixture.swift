@@ -39,8 +39,12 @@ final class PublicationLog: RedisSubscriberDelegate {
 
     var entries: [Entry] { state.withLock { $0.entries } }
     var signals: [TypingSignal] { entries.compactMap { if case .typing(let signal, _) = $0 { signal } else { nil } } }
-    var goodFor: [Duration?] { entries.compactMap { if case .typing(_, let goodFor) = $0 { .some(goodFor) } else { nil } } }
-    var statuses: [Presence.Status] { entries.compactMap { if case .presence(let change) = $0 { change.presence.status } else { nil } } }
+    var goodFor: [Duration?] {
+        entries.compactMap { if case .typing(_, let goodFor) = $0 { .some(goodFor) } else { nil } }
+    }
+    var statuses: [Presence.Status] {
+        entries.compactMap { if case .presence(let change) = $0 { change.presence.status } else { nil } }
+    }
 
     /// Waits until there are `count` entries. The test's time limit applies.
     func wait(for count: Int) async {
@@ -57,7 +61,9 @@ final class PublicationLog: RedisSubscriberDelegate {
     func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {
         let entry: Entry
         if String(buffer: channel).hasPrefix("c:") {
-            guard case .typing(let signal, let goodFor) = try? ConversationPublication(decoding: message) else { return }
+            guard case .typing(let signal, let goodFor) = try? ConversationPublication(decoding: message) else {
+                return
+            }
             entry = .typing(signal, goodFor: goodFor)
         } else {
             guard let change = try? PresencePublication(decoding: message) else { return }
@@ -103,9 +109,11 @@ struct PresenceFixture: Sendable {
     private init(_ server: PrivateRedis) throws {
         self.server = server
         let configuration = try RedisConfiguration(url: server.url)
-        redis = RedisClient(configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
+        redis = RedisClient(
+            configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
         subscriber = RedisSubscriber(
-            configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: log, logger: quiet)
+            configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: log,
+            logger: quiet)
     }
 
     func listen(to channels: [String]) async throws {
@@ -113,7 +121,9 @@ struct PresenceFixture: Sendable {
         try await subscriber.confirmation(of: channels, deadline: soon)
     }
 
-    func command(_ words: RedisArgument...) async throws -> RedisValue { try await redis.command(words, key: nil, deadline: soon) }
+    func command(_ words: RedisArgument...) async throws -> RedisValue {
+        try await redis.command(words, key: nil, deadline: soon)
+    }
 
     func keys() async throws -> [String] { try await command("KEYS", "*").array?.compactMap(\.string).sorted() ?? [] }
 
@@ -123,7 +133,8 @@ struct PresenceFixture: Sendable {
         settings.typing = typing
         settings.presence = presence
         return try PresenceService(
-            settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet))
+            settings: settings,
+            environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet))
     }
 
     static let secret = "a secret that is long enough for tests"
@@ -165,7 +176,9 @@ extension PresencePeriods {
     }
 }
 
-func running<Value: Sendable>(_ services: [any Service], _ body: @Sendable () async throws -> Value) async throws -> Value {
+func running<Value: Sendable>(
+    _ services: [any Service], _ body: @Sendable () async throws -> Value
+) async throws -> Value {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for service in services { group.addTask { try await service.run() } }
         defer { group.cancelAll() }
@@ -180,5 +193,6 @@ func signal(_ conversation: ConversationID, _ user: String, _ action: TypingActi
 extension ScriptClock {
     /// A clock that tests set: the key `clock` holds milliseconds.
     static let simulated = ScriptClock(
-        source: "local clock = redis.call('GET', 'clock')\nlocal time = {math.floor(clock / 1000), (clock % 1000) * 1000}")
+        source:
+            "local clock = redis.call('GET', 'clock')\nlocal time = {math.floor(clock / 1000), (clock % 1000) * 1000}")
 }

@@ -33,11 +33,15 @@ extension ServerTests {
         #expect(try results.map { try $0.get().int } == (0..<50).map { Int64($0) })
         #expect(try await client.run("PING").string == "PONG")
         #expect(client.isAvailable)
-        let error = await #expect(throws: RedisError.self) { try await client.run("MGET", "key:1", "key:2", key: "key:1") }
+        let error = await #expect(throws: RedisError.self) {
+            try await client.run("MGET", "key:1", "key:2", key: "key:1")
+        }
         #expect(error?.serverError?.kind == "CROSSSLOT")
     }
 
-    private func channels(_ client: RedisClient, _ subscriber: RedisSubscriber, _ delegate: RecordingDelegate) async throws {
+    private func channels(
+        _ client: RedisClient, _ subscriber: RedisSubscriber, _ delegate: RecordingDelegate
+    ) async throws {
         let names = (0..<60).map { "c:{\($0 % 20)}:\($0)" }
         subscriber.subscribe(names)
         try await subscriber.confirmation(of: names, deadline: .generous)

@@ -24,7 +24,9 @@ extension ServerTests {
                     #expect(try results.map { try $0.get().int } == (1...500).map { Int64($0) })
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         for number in 0..<200 {
-                            group.addTask { () async throws in #expect(try await client.run("ECHO", "\(number)").string == "\(number)") }
+                            group.addTask { () async throws in
+                                #expect(try await client.run("ECHO", "\(number)").string == "\(number)")
+                            }
                         }
                         try await group.waitForAll()
                     }
@@ -63,7 +65,8 @@ extension ServerTests {
                     #expect(try await evaluate() == "ka1")
                     let broken = RedisScript("broken", source: "return redis.error_reply('CUSTOM x')")
                     let results = await client.evaluateAll(
-                        [(script, ["k"], ["a", "b"]), (broken, [], []), (script, ["z"], ["c", "d"])], deadline: .generous)
+                        [(script, ["k"], ["a", "b"]), (broken, [], []), (script, ["z"], ["c", "d"])],
+                        deadline: .generous)
                     #expect(try results[0].get().string == "kab")
                     #expect(throws: RedisError.self) { try results[1].get() }
                     #expect(try results[2].get().string == "zcd")
@@ -76,24 +79,37 @@ extension ServerTests {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in
                     _ = try await client.run("PING")
-                    #expect(await code { _ = try await client.command(["PING"], key: nil, deadline: .now - .seconds(1)) } == .deadlineExceeded)
+                    #expect(
+                        await code { _ = try await client.command(["PING"], key: nil, deadline: .now - .seconds(1)) }
+                            == .deadlineExceeded)
                     server.send(signal: SIGSTOP)
                     #expect(
-                        await code { _ = try await client.command(["PING"], key: nil, deadline: .now + .milliseconds(50)) } == .deadlineExceeded)
+                        await code {
+                            _ = try await client.command(["PING"], key: nil, deadline: .now + .milliseconds(50))
+                        } == .deadlineExceeded)
                     let script = RedisScript("s", source: "return 1")
-                    let late = await client.evaluateAll([(script, [], []), (script, [], [])], deadline: .now + .milliseconds(20))
-                    #expect(late.allSatisfy { if case .failure(let error) = $0 { error.code == .deadlineExceeded } else { false } })
+                    let late = await client.evaluateAll(
+                        [(script, [], []), (script, [], [])], deadline: .now + .milliseconds(20))
+                    #expect(
+                        late.allSatisfy {
+                            if case .failure(let error) = $0 { error.code == .deadlineExceeded } else { false }
+                        })
                     let (started, continuation) = AsyncStream<Void>.makeStream()
                     let task = Task {
                         continuation.yield()
                         return try await client.command(["PING"], key: nil, deadline: .generous)
                     }
-                    let batch = Task { await client.evaluateAll([(script, [], []), (script, [], [])], deadline: .generous) }
+                    let batch = Task {
+                        await client.evaluateAll([(script, [], []), (script, [], [])], deadline: .generous)
+                    }
                     for await _ in started { break }
                     task.cancel()
                     batch.cancel()
                     #expect(await code { _ = try await task.value } == .cancelled)
-                    #expect(await batch.value.allSatisfy { if case .failure(let error) = $0 { error.code == .cancelled } else { false } })
+                    #expect(
+                        await batch.value.allSatisfy {
+                            if case .failure(let error) = $0 { error.code == .cancelled } else { false }
+                        })
                     server.send(signal: SIGCONT)
                     // The answer to a cancelled call must not go to another caller.
                     #expect(try await client.run("ECHO", "mine").string == "mine")
@@ -154,7 +170,9 @@ extension ServerTests {
                     #expect(try await client.run("CLIENT", "GETNAME").string == "strata-test")
                 }
                 configuration.username = "default"
-                try await withClient(configuration) { client async throws in #expect(try await client.run("PING").string == "PONG") }
+                try await withClient(configuration) { client async throws in
+                    #expect(try await client.run("PING").string == "PONG")
+                }
                 configuration.password = "wrong"
                 try await withClient(configuration) { client async throws in
                     // Only a command that waits for the first connection attempt gets the reason. This one may come

@@ -10,7 +10,9 @@ import Testing
 
 extension ServerTests {
     @Suite struct FailureTests {
-        @Test("after a kill, sent commands have an unknown fate, later ones fail at once, and all succeed after a restart")
+        @Test(
+            "after a kill, sent commands have an unknown fate, later ones fail at once, and all succeed after a restart"
+        )
         func killAndRestart() async throws {
             try await RedisServer.with { server async throws in
                 try await withClient(.test(server.endpoint)) { client async throws in
@@ -19,7 +21,9 @@ extension ServerTests {
                     let inFlight = Task { await code { _ = try await client.run("INCR", "n") } }
                     // This later command is sent after the other one. Once its deadline has passed, the other one was
                     // sent, too.
-                    _ = await code { _ = try await client.command(["PING"], key: nil, deadline: .now + .milliseconds(50)) }
+                    _ = await code {
+                        _ = try await client.command(["PING"], key: nil, deadline: .now + .milliseconds(50))
+                    }
                     await server.killNow()
                     #expect(await inFlight.value == .fateUnknown)
                     #expect(await code { _ = try await client.run("PING") } == .connectionUnavailable)
@@ -36,7 +40,8 @@ extension ServerTests {
         func nobodyThere() async throws {
             let port = try LoopbackPort.free()
             for isCluster in [false, nil] {
-                try await withClient(.test(RedisEndpoint(host: "127.0.0.1", port: port), isCluster: isCluster)) { client async throws in
+                try await withClient(.test(RedisEndpoint(host: "127.0.0.1", port: port), isCluster: isCluster)) {
+                    client async throws in
                     for _ in 0..<3 {
                         let error = await #expect(throws: RedisError.self) { try await client.run("PING") }
                         #expect(error?.code == .connectionUnavailable)
@@ -94,7 +99,10 @@ extension ServerTests {
 
         @Test(
             "garbage closes the connection and nothing else",
-            arguments: ["hello\r\n", "\u{0}\u{1}\u{2}", "$99999999999999999999\r\n", "*2147483647\r\n", "%1\r\n", ":1\r\n:2\r\n"])
+            arguments: [
+                "hello\r\n", "\u{0}\u{1}\u{2}", "$99999999999999999999\r\n", "*2147483647\r\n", "%1\r\n",
+                ":1\r\n:2\r\n",
+            ])
         func garbage(_ text: String) async throws {
             try await FakeServer.with(reaction: { _, _ in .send(text) }) { server async throws in
                 try await withClient(.test(server.endpoint, isCluster: false)) { client async throws in
@@ -105,7 +113,9 @@ extension ServerTests {
             }
         }
 
-        @Test("the client survives a server that stops in the middle of an answer", arguments: ["", "$5\r\nab", "*2\r\n:1\r\n", "+OK\r"])
+        @Test(
+            "the client survives a server that stops in the middle of an answer",
+            arguments: ["", "$5\r\nab", "*2\r\n:1\r\n", "+OK\r"])
         func brokenOff(_ text: String) async throws {
             try await FakeServer.with(reaction: { _, _ in .sendAndClose(text) }) { server async throws in
                 try await withClient(.test(server.endpoint, isCluster: false)) { client async throws in
@@ -117,7 +127,8 @@ extension ServerTests {
 
         @Test("the client closes a connection with a half-sent answer")
         func halfAnAnswer() async throws {
-            try await FakeServer.with(reaction: { _, read in read == 0 ? .send("*2\r\n$3\r\nab") : .nothing }) { server async throws in
+            try await FakeServer.with(reaction: { _, read in read == 0 ? .send("*2\r\n$3\r\nab") : .nothing }) {
+                server async throws in
                 var configuration = RedisConfiguration.test(server.endpoint, isCluster: false)
                 configuration.livenessTimeout = .milliseconds(200)
                 try await withClient(configuration) { client async throws in
@@ -129,7 +140,8 @@ extension ServerTests {
         @Test("the client rejects a server that sends no greeting or an invalid one")
         func greetings() async throws {
             for greeting in [
-                FakeServer.Reaction.nothing, .send("HTTP/1.1 400\r\n"), .send("-ERR max number of clients reached\r\n"), .sendAndClose(""),
+                FakeServer.Reaction.nothing, .send("HTTP/1.1 400\r\n"), .send("-ERR max number of clients reached\r\n"),
+                .sendAndClose(""),
             ] {
                 try await FakeServer.with(greeting: greeting, reaction: { _, _ in .nothing }) { server async throws in
                     for isCluster in [false, nil] {
@@ -169,14 +181,20 @@ extension ServerTests {
 
         @Test("an invalid reply on a subscribing connection is a loss, and the subscription survives it")
         func subscriberGarbage() async throws {
-            let nonsense = ["hello\r\n", ":1\r\n", "*3\r\n$10\r\nssubscribe\r\n$1\r\nx\r\n:1\r\n", "*1\r\n$1\r\nx\r\n", "*0\r\n"]
+            let nonsense = [
+                "hello\r\n", ":1\r\n", "*3\r\n$10\r\nssubscribe\r\n$1\r\nx\r\n:1\r\n", "*1\r\n$1\r\nx\r\n", "*0\r\n",
+            ]
             for text in nonsense {
                 try await FakeServer.with(reaction: { _, _ in .send(text) }) { server async throws in
-                    try await withSubscriber(.test(server.endpoint, isCluster: false)) { subscriber, delegate async throws in
+                    try await withSubscriber(.test(server.endpoint, isCluster: false)) {
+                        subscriber, delegate async throws in
                         subscriber.subscribe(["c"])
                         await delegate.wait(for: .lost)
                         await until { server.connections >= 3 }
-                        #expect(await code { try await subscriber.confirmation(of: ["c"], deadline: .now + .milliseconds(20)) } == .deadlineExceeded)
+                        #expect(
+                            await code {
+                                try await subscriber.confirmation(of: ["c"], deadline: .now + .milliseconds(20))
+                            } == .deadlineExceeded)
                     }
                 }
             }

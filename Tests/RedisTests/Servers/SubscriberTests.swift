@@ -19,10 +19,14 @@ extension ServerTests {
                         let binary = ByteBuffer(bytes: Array(0...255) + Array("\r\n$3\r\n".utf8))
                         #expect(try await client.publish(binary, to: "c:{1}:a", deadline: .generous) == 1)
                         #expect(try await client.publish(binary, to: "nobody", deadline: .generous) == 0)
-                        for number in 0..<1000 { client.publishWithoutWaiting(ByteBuffer(string: "\(number)"), to: "b") }
+                        for number in 0..<1000 {
+                            client.publishWithoutWaiting(ByteBuffer(string: "\(number)"), to: "b")
+                        }
                         let events = await delegate.wait { $0.contains(.message("b", ByteBuffer(string: "999"))) }
                         #expect(events.contains(.message("c:{1}:a", binary)))
-                        let numbers = events.compactMap { if case .message("b", let text) = $0 { String(buffer: text) } else { nil } }
+                        let numbers = events.compactMap {
+                            if case .message("b", let text) = $0 { String(buffer: text) } else { nil }
+                        }
                         #expect(numbers == (0..<1000).map(String.init))
                         #expect(!events.contains(.lost) && !events.contains(.recovered))
                     }
@@ -43,7 +47,9 @@ extension ServerTests {
                         #expect(try await client.publish(ByteBuffer(string: "x"), to: "a", deadline: .generous) == 0)
                         #expect(try await client.publish(ByteBuffer(string: "x"), to: "b", deadline: .generous) == 1)
                         await delegate.wait(for: .message("b", ByteBuffer(string: "x")))
-                        #expect(await code { try await subscriber.confirmation(of: ["a"], deadline: .generous) } == .notSubscribed)
+                        #expect(
+                            await code { try await subscriber.confirmation(of: ["a"], deadline: .generous) }
+                                == .notSubscribed)
                         subscriber.subscribe(["a"])
                         try await subscriber.confirmation(of: ["a"], deadline: .generous)
                         #expect(try await client.publish(ByteBuffer(string: "y"), to: "a", deadline: .generous) == 1)
@@ -72,9 +78,13 @@ extension ServerTests {
                     #expect(confirmed.count == 1000 && Set(confirmed) == Set(channels.dropFirst() + ["new"]))
                     #expect(subscriber.isAvailable)
                     try await withClient(.test(server.endpoint)) { client async throws in
-                        #expect(try await client.publish(ByteBuffer(string: "x"), to: "channel:999", deadline: .generous) == 1)
+                        #expect(
+                            try await client.publish(ByteBuffer(string: "x"), to: "channel:999", deadline: .generous)
+                                == 1)
                         #expect(try await client.publish(ByteBuffer(string: "x"), to: "new", deadline: .generous) == 1)
-                        #expect(try await client.publish(ByteBuffer(string: "x"), to: "channel:0", deadline: .generous) == 0)
+                        #expect(
+                            try await client.publish(ByteBuffer(string: "x"), to: "channel:0", deadline: .generous) == 0
+                        )
                     }
                 }
             }
@@ -99,7 +109,8 @@ extension ServerTests {
             try await RedisServer.with { server async throws in
                 await server.killNow()
                 for isCluster in [false, nil] {
-                    try await withSubscriber(.test(server.endpoint, isCluster: isCluster)) { subscriber, delegate async throws in
+                    try await withSubscriber(.test(server.endpoint, isCluster: isCluster)) {
+                        subscriber, delegate async throws in
                         subscriber.subscribe(["c"])
                         await delegate.wait(for: .lost)
                         try await server.start()
@@ -122,7 +133,9 @@ extension ServerTests {
                         let pings = { () async throws -> Int64 in
                             let text = try await client.run("INFO", "commandstats").string ?? ""
                             let line = text.split(separator: "\r\n").first { $0.hasPrefix("cmdstat_ping:calls=") }
-                            return line.flatMap { Int64($0.dropFirst("cmdstat_ping:calls=".count).prefix { $0 != "," }) } ?? 0
+                            return line.flatMap {
+                                Int64($0.dropFirst("cmdstat_ping:calls=".count).prefix { $0 != "," })
+                            } ?? 0
                         }
                         let before = try await pings()
                         try await until { try await pings() >= before + 4 }
@@ -136,12 +149,17 @@ extension ServerTests {
             let nobody = RedisEndpoint(host: "127.0.0.1", port: try LoopbackPort.free())
             let shutDown = try await withSubscriber(.test(nobody)) { subscriber, delegate async throws in
                 subscriber.subscribe(["c"])
-                #expect(await code { try await subscriber.confirmation(of: ["c"], deadline: .now + .milliseconds(20)) } == .deadlineExceeded)
-                #expect(await code { try await subscriber.confirmation(of: ["d"], deadline: .generous) } == .notSubscribed)
+                #expect(
+                    await code { try await subscriber.confirmation(of: ["c"], deadline: .now + .milliseconds(20)) }
+                        == .deadlineExceeded)
+                #expect(
+                    await code { try await subscriber.confirmation(of: ["d"], deadline: .generous) } == .notSubscribed)
                 let task = Task { await code { try await subscriber.confirmation(of: ["c"], deadline: .generous) } }
                 task.cancel()
                 #expect(await task.value == .cancelled)
-                let withdrawn = Task { await code { try await subscriber.confirmation(of: ["c"], deadline: .generous) } }
+                let withdrawn = Task {
+                    await code { try await subscriber.confirmation(of: ["c"], deadline: .generous) }
+                }
                 subscriber.unsubscribe(["c"])
                 #expect(await withdrawn.value == .notSubscribed)
                 subscriber.subscribe(["e"])

@@ -14,13 +14,15 @@ extension ServerTests {
         /// certificate's files.
         private static func withServer(
             names: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], asksForCertificates: Bool = false,
-            _ body: nonisolated(nonsending) (_ port: Int, _ files: (certificate: String, key: String)) async throws -> Void
+            _ body:
+                nonisolated(nonsending) (_ port: Int, _ files: (certificate: String, key: String)) async throws -> Void
         ) async throws {
             let files = try TestIdentity(names: names, addresses: addresses).files()
             let port = try LoopbackPort.free()
             let options =
                 [
-                    "--tls-port", "\(port)", "--tls-auth-clients", asksForCertificates ? "yes" : "no", "--requirepass", "secret",
+                    "--tls-port", "\(port)", "--tls-auth-clients", asksForCertificates ? "yes" : "no", "--requirepass",
+                    "secret",
                 ] + Self.options(files)
             try await RedisServer.with(options) { _ async throws in try await body(port, files) }
         }
@@ -50,7 +52,8 @@ extension ServerTests {
         @Test("short and long commands and messages use TLS", arguments: ["127.0.0.1", "localhost"])
         func all(_ host: String) async throws {
             try await Self.withServer { port, files async throws in
-                let configuration = try Self.configuration("rediss://:secret@\(host):\(port)/0?ssl_ca_certs=\(files.certificate)")
+                let configuration = try Self.configuration(
+                    "rediss://:secret@\(host):\(port)/0?ssl_ca_certs=\(files.certificate)")
                 try await withClient(configuration) { client async throws in
                     try await withSubscriber(configuration) { subscriber, delegate async throws in
                         subscriber.subscribe(["channel"])
@@ -74,10 +77,13 @@ extension ServerTests {
                     for host in ["localhost", "127.0.0.1"] {
                         let error = try await Self.ping("rediss://:secret@\(host):\(port)?\(parameters)")
                         #expect(error?.code == .connectionUnavailable, "\(host) \(parameters)")
-                        #expect("\(error.map { "\($0)" } ?? "")".lowercased().contains("certificate"), "\(error.map { "\($0)" } ?? "nothing")")
+                        #expect(
+                            "\(error.map { "\($0)" } ?? "")".lowercased().contains("certificate"),
+                            "\(error.map { "\($0)" } ?? "nothing")")
                     }
                 }
-                #expect(try await Self.ping("rediss://:secret@localhost:\(port)?\(trust)&ssl_check_hostname=false") == nil)
+                #expect(
+                    try await Self.ping("rediss://:secret@localhost:\(port)?\(trust)&ssl_check_hostname=false") == nil)
             }
         }
 
@@ -88,7 +94,9 @@ extension ServerTests {
             }
             try await RedisServer.with { server async throws in
                 // The server waits for the rest of what it parses as a command.
-                #expect(try await Self.ping("rediss://127.0.0.1:\(server.port)", within: .milliseconds(300))?.code == .connectionUnavailable)
+                #expect(
+                    try await Self.ping("rediss://127.0.0.1:\(server.port)", within: .milliseconds(300))?.code
+                        == .connectionUnavailable)
             }
         }
 
@@ -105,8 +113,10 @@ extension ServerTests {
         func restart() async throws {
             let files = try TestIdentity(names: ["localhost"]).files()
             let port = try LoopbackPort.free()
-            try await RedisServer.with(["--tls-port", "\(port)", "--tls-auth-clients", "no"] + Self.options(files)) { server async throws in
-                let configuration = try Self.configuration("rediss://localhost:\(port)?ssl_ca_certs=\(files.certificate)")
+            try await RedisServer.with(["--tls-port", "\(port)", "--tls-auth-clients", "no"] + Self.options(files)) {
+                server async throws in
+                let configuration = try Self.configuration(
+                    "rediss://localhost:\(port)?ssl_ca_certs=\(files.certificate)")
                 try await withSubscriber(configuration) { subscriber, delegate async throws in
                     subscriber.subscribe(["channel"])
                     await delegate.wait(for: .confirmed("channel"))
@@ -116,7 +126,9 @@ extension ServerTests {
                     try await server.start()
                     await delegate.wait(for: .recovered)
                     try await withClient(configuration) { client async throws in
-                        #expect(try await client.publish(ByteBuffer(string: "again"), to: "channel", deadline: .generous) == 1)
+                        #expect(
+                            try await client.publish(ByteBuffer(string: "again"), to: "channel", deadline: .generous)
+                                == 1)
                     }
                     await delegate.wait(for: .message("channel", ByteBuffer(string: "again")))
                 }
@@ -127,9 +139,12 @@ extension ServerTests {
         func cluster() async throws {
             let files = try TestIdentity(names: ["localhost"], addresses: [[127, 0, 0, 1]]).files()
             let ports = try LoopbackPort.free(3)
-            let options = ports.map { ["--tls-port", "\($0)", "--tls-cluster", "yes", "--tls-auth-clients", "no"] + Self.options(files) }
+            let options = ports.map {
+                ["--tls-port", "\($0)", "--tls-cluster", "yes", "--tls-auth-clients", "no"] + Self.options(files)
+            }
             try await RedisCluster.with(options: options) { cluster async throws in
-                let configuration = try Self.configuration("rediss://127.0.0.1:\(ports[0])?ssl_ca_certs=\(files.certificate)")
+                let configuration = try Self.configuration(
+                    "rediss://127.0.0.1:\(ports[0])?ssl_ca_certs=\(files.certificate)")
                 try await withClient(configuration) { client async throws in
                     try await withSubscriber(configuration) { subscriber, delegate async throws in
                         // Enough names that each third of the slots has some of them.
@@ -139,7 +154,8 @@ extension ServerTests {
                         try await subscriber.confirmation(of: names, deadline: .generous)
                         for name in names {
                             _ = try await client.run("SET", .string(name), "1", key: name)
-                            #expect(try await client.publish(ByteBuffer(string: name), to: name, deadline: .generous) == 1)
+                            #expect(
+                                try await client.publish(ByteBuffer(string: name), to: name, deadline: .generous) == 1)
                             await delegate.wait(for: .message(name, ByteBuffer(string: name)))
                         }
                     }
@@ -148,7 +164,10 @@ extension ServerTests {
         }
 
         private static func options(_ files: (certificate: String, key: String)) -> [String] {
-            ["--tls-cert-file", files.certificate, "--tls-key-file", files.key, "--tls-ca-cert-file", files.certificate]
+            [
+                "--tls-cert-file", files.certificate, "--tls-key-file", files.key, "--tls-ca-cert-file",
+                files.certificate,
+            ]
         }
     }
 }

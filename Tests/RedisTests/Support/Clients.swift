@@ -29,17 +29,20 @@ var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 func withClient<Result: Sendable>(
     _ configuration: RedisConfiguration, _ body: nonisolated(nonsending) (RedisClient) async throws -> Result
 ) async throws -> Result {
-    let client = RedisClient(configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
+    let client = RedisClient(
+        configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
     return try await running({ try await client.run() }, { try await body(client) })
 }
 
 /// Runs `body` with a running subscriber and the delegate that records its events.
 func withSubscriber<Result: Sendable>(
-    _ configuration: RedisConfiguration, _ body: nonisolated(nonsending) (RedisSubscriber, RecordingDelegate) async throws -> Result
+    _ configuration: RedisConfiguration,
+    _ body: nonisolated(nonsending) (RedisSubscriber, RecordingDelegate) async throws -> Result
 ) async throws -> Result {
     let delegate = RecordingDelegate()
     let subscriber = RedisSubscriber(
-        configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: delegate, logger: quiet)
+        configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: delegate,
+        logger: quiet)
     return try await running({ try await subscriber.run() }, { try await body(subscriber, delegate) })
 }
 
@@ -104,7 +107,9 @@ final class RecordingDelegate: RedisSubscriberDelegate {
         }
     }
 
-    func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) { record(.message(String(buffer: channel), message)) }
+    func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {
+        record(.message(String(buffer: channel), message))
+    }
     func subscriber(didConfirm channel: String) { record(.confirmed(channel)) }
     func subscriberDidLoseConnection() { record(.lost) }
     func subscriberDidRecover() { record(.recovered) }

@@ -32,7 +32,8 @@ final class FakeServer: Sendable {
     ///   - greeting: The reaction to a connection's first read.
     ///   - reaction: The reaction to further reads, by the number of the connection, from 1, and of the read, from 0.
     static func with<Result>(
-        greeting: Reaction = .send("+PONG\r\n"), reaction: @escaping @Sendable (_ connection: Int, _ read: Int) -> Reaction,
+        greeting: Reaction = .send("+PONG\r\n"),
+        reaction: @escaping @Sendable (_ connection: Int, _ read: Int) -> Reaction,
         _ body: nonisolated(nonsending) (FakeServer) async throws -> Result
     ) async throws -> Result {
         let counter = Counter()
@@ -41,7 +42,8 @@ final class FakeServer: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let number = counter.count.add(1, ordering: .relaxed).newValue
-                    try channel.pipeline.syncOperations.addHandler(FakeHandler(greeting: greeting) { reaction(number, $0) })
+                    try channel.pipeline.syncOperations.addHandler(
+                        FakeHandler(greeting: greeting) { reaction(number, $0) })
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()

@@ -15,7 +15,10 @@ struct RedisCluster {
         options further: [[String]] = [[], [], []], _ body: nonisolated(nonsending) (RedisCluster) async throws -> Void
     ) async throws {
         let options = try further.map {
-            ["--cluster-enabled", "yes", "--cluster-node-timeout", "15000", "--cluster-port", "\(try LoopbackPort.free())"] + $0
+            [
+                "--cluster-enabled", "yes", "--cluster-node-timeout", "15000", "--cluster-port",
+                "\(try LoopbackPort.free())",
+            ] + $0
         }
         try await RedisServer.with(options[0]) { first async throws in
             try await RedisServer.with(options[1]) { second async throws in
@@ -38,7 +41,9 @@ struct RedisCluster {
     }
 
     func id(_ index: Int) async throws -> String {
-        try await withServer(index) { client async throws in try #require(try await client.run("CLUSTER", "MYID").string) }
+        try await withServer(index) { client async throws in
+            try #require(try await client.run("CLUSTER", "MYID").string)
+        }
     }
 
     /// Returns the index of a key's server. Each server owns a third of the slots, in order.
@@ -58,7 +63,9 @@ struct RedisCluster {
 
     /// Transfers the slot to the target.
     func endMigration(of key: String, to target: Int) async throws {
-        let (source, slot, targetID) = (owner(of: key), RedisArgument.integer(Int64(HashSlot.of(key))), try await id(target))
+        let (source, slot, targetID) = (
+            owner(of: key), RedisArgument.integer(Int64(HashSlot.of(key))), try await id(target)
+        )
         for index in [target, source] {
             try await withServer(index) { client async throws in
                 _ = try await client.run("CLUSTER", "SETSLOT", slot, "NODE", .string(targetID))

@@ -45,7 +45,8 @@ final class RedisServer: Sendable {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try Programs.findRedis("redis-server"))
         process.arguments =
-            ["--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path] + options
+            ["--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path]
+            + options
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output

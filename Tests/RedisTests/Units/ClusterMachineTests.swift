@@ -33,8 +33,10 @@ struct ClusterMachineTests {
         let node = RedisValue.array([bulk("a"), .integer(7000)])
         for bad: RedisValue in [
             .simple("OK"), .array([.integer(1)]), .array([.array([.integer(0), .integer(1)])]),
-            .array([.array([.integer(-1), .integer(1), node])]), .array([.array([.integer(0), .integer(16_384), node])]),
-            .array([.array([.integer(9), .integer(8), node])]), .array([.array([.integer(0), .integer(1), .array([bulk("a"), .integer(0)])])]),
+            .array([.array([.integer(-1), .integer(1), node])]),
+            .array([.array([.integer(0), .integer(16_384), node])]),
+            .array([.array([.integer(9), .integer(8), node])]),
+            .array([.array([.integer(0), .integer(1), .array([bulk("a"), .integer(0)])])]),
         ] {
             #expect(SlotMap(bad, asked: asked) == nil)
         }
@@ -47,7 +49,9 @@ struct ClusterMachineTests {
         #expect(read("ASK 1 ::1:6381") == .ask(RedisEndpoint(host: "::1", port: 6381)))
         #expect(read("TRYAGAIN Multiple keys") == .tryAgain)
         #expect(read("NOSCRIPT No matching script") == .scriptUnknown)
-        for other in ["MOVED", "MOVED x h:1", "MOVED 16384 h:1", "MOVED 1 h", "MOVED 1 h:0", "ERR x", "", "CROSSSLOT Keys"] {
+        for other in [
+            "MOVED", "MOVED x h:1", "MOVED 16384 h:1", "MOVED 1 h", "MOVED 1 h:0", "ERR x", "", "CROSSSLOT Keys",
+        ] {
             #expect(read(other) == nil)
         }
     }

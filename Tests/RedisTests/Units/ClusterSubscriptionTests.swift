@@ -38,7 +38,9 @@ struct ClusterSubscriptionTests {
         return actions
     }
 
-    private func link(_ machine: SubscriptionStateMachine, _ endpoint: RedisEndpoint) throws -> SubscriptionStateMachine.Link {
+    private func link(
+        _ machine: SubscriptionStateMachine, _ endpoint: RedisEndpoint
+    ) throws -> SubscriptionStateMachine.Link {
         try #require(machine.linkIndex[endpoint])
     }
 
@@ -99,7 +101,8 @@ struct ClusterSubscriptionTests {
         #expect(machine.unsubscribed(low, on: from) == [.didLoseConnection, .refreshTopology])
         #expect(machine.takeCommands(batch: 9).commands == [.init(link: from, command: .subscribe([low]))])
         let slot = HashSlot.of(low)
-        #expect(machine.refused(RedisServerError(text: "MOVED \(slot) right:2"), on: from) == [.moved(slot: slot, right)])
+        #expect(
+            machine.refused(RedisServerError(text: "MOVED \(slot) right:2"), on: from) == [.moved(slot: slot, right)])
         machine.slotMoved(slot, to: right)
         #expect(machine.takeCommands(batch: 9).commands == [.init(link: to, command: .subscribe([low]))])
         #expect(machine.subscribed(low, on: to) == [.didConfirm(low), .didRecover])
@@ -112,7 +115,8 @@ struct ClusterSubscriptionTests {
         let (from, to) = (try link(machine, left), try link(machine, right))
         #expect(machine.setRouting(.cluster(map([HashSlot.of(low): right]))) == [.didLoseConnection])
         let commands = machine.takeCommands(batch: 9).commands
-        #expect(commands == [.init(link: from, command: .unsubscribe([low])), .init(link: to, command: .subscribe([low]))])
+        #expect(
+            commands == [.init(link: from, command: .unsubscribe([low])), .init(link: to, command: .subscribe([low]))])
         #expect(machine.subscribed(low, on: to) == [.didConfirm(low), .didRecover])
         #expect(machine.unsubscribed(low, on: from) == [])
         #expect(machine.channels[low]?.state == .confirmed)
@@ -233,7 +237,9 @@ private struct ModelCluster {
 
     /// Carries out actions, as the shell would.
     @discardableResult
-    mutating func handle(_ actions: [SubscriptionStateMachine.Action], _ machine: inout SubscriptionStateMachine) -> Bool {
+    mutating func handle(
+        _ actions: [SubscriptionStateMachine.Action], _ machine: inout SubscriptionStateMachine
+    ) -> Bool {
         for action in actions {
             switch action {
             case .didLoseConnection:

@@ -68,7 +68,8 @@ struct ConnectionMachineTests {
         guard case .fail(let error) = handshake.replyReceived(refused) else { return #expect(Bool(false)) }
         #expect(error.code == .connectionUnavailable && error.serverError?.kind == "WRONGPASS")
         handshake = Handshake(configuration)
-        guard case .doNothing = handshake.replyReceived(.simple("OK")), case .doNothing = handshake.replyReceived(refused),
+        guard case .doNothing = handshake.replyReceived(.simple("OK")),
+            case .doNothing = handshake.replyReceived(refused),
             case .becomeReady = handshake.replyReceived(.simple("PONG"))
         else { return #expect(Bool(false)) }
         guard case .fail = handshake.replyReceived(.simple("more")) else { return #expect(Bool(false)) }

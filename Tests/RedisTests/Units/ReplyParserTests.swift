@@ -20,7 +20,8 @@ struct ReplyParserTests {
     private static let values: [RedisValue] = [
         .simple("OK"), .integer(-5), .null, .null, .bulk(ByteBuffer(string: "a\r\n")),
         .array([
-            .bulk(ByteBuffer()), .array([.integer(1), .error(RedisServerError(text: "ERR inner"))]), .bulk(ByteBuffer(string: "zz")),
+            .bulk(ByteBuffer()), .array([.integer(1), .error(RedisServerError(text: "ERR inner"))]),
+            .bulk(ByteBuffer(string: "zz")),
         ]),
         .error(RedisServerError(text: "MOVED 1 h:2")), .array([]),
     ]
@@ -47,7 +48,8 @@ struct ReplyParserTests {
     }
 
     @Test(arguments: [
-        "hello\r\n", "\u{0}\u{1}", "*2\r\n?", "%1\r\n+a\r\n+b\r\n", ">1\r\n+x\r\n", "$99999999999999999999\r\n", "*2000000\r\n", "*2147483647\r\n",
+        "hello\r\n", "\u{0}\u{1}", "*2\r\n?", "%1\r\n+a\r\n+b\r\n", ">1\r\n+x\r\n", "$99999999999999999999\r\n",
+        "*2000000\r\n", "*2147483647\r\n",
         ":abc\r\n", "$-2\r\n", "*-2\r\n", "HTTP/1.1 200 OK\r\n\r\n",
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
     ])
@@ -61,7 +63,8 @@ struct ReplyParserTests {
         let endless = Array(repeating: ByteBuffer(repeating: 120, count: 1000), count: 20)
         #expect(throws: RedisError.self) { try parse([ByteBuffer(string: "$100000\r\n")] + endless, limit: 10_000) }
         #expect(throws: RedisError.self) { try parse([ByteBuffer(string: "+")] + endless, limit: 10_000) }
-        let nested = Array(repeating: ByteBuffer(string: "$500\r\n" + String(repeating: "x", count: 500) + "\r\n"), count: 30)
+        let nested = Array(
+            repeating: ByteBuffer(string: "$500\r\n" + String(repeating: "x", count: 500) + "\r\n"), count: 30)
         #expect(throws: RedisError.self) { try parse([ByteBuffer(string: "*100\r\n")] + nested, limit: 10_000) }
     }
 
@@ -70,8 +73,11 @@ struct ReplyParserTests {
         var generator = SeededGenerator(seed: seed)
         let alphabet = Array("+-:$*0123456789\r\nab".utf8)
         for _ in 0..<500 {
-            let bytes = (0..<Int.random(in: 1...60, using: &generator)).compactMap { _ in alphabet.randomElement(using: &generator) }
-            do { _ = try parse([ByteBuffer(bytes: bytes)]) } catch { #expect((error as? RedisError)?.code == .protocolViolation) }
+            let bytes = (0..<Int.random(in: 1...60, using: &generator))
+                .compactMap { _ in alphabet.randomElement(using: &generator) }
+            do { _ = try parse([ByteBuffer(bytes: bytes)]) } catch {
+                #expect((error as? RedisError)?.code == .protocolViolation)
+            }
         }
     }
 
@@ -83,7 +89,8 @@ struct ReplyParserTests {
             + "*3\r\n$12\r\nsunsubscribe\r\n$1\r\nc\r\n:0\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n+PONG\r\n-ERR x\r\n:3\r\n*3\r\n$3\r\nfoo\r\n$1\r\nc\r\n:1\r\n"
         try parser.feed(ByteBuffer(string: wire)) { reply in
             switch reply.takePush() {
-            case .message(let message, let channel): seen.append("message \(String(buffer: channel)) \(String(buffer: message))")
+            case .message(let message, let channel):
+                seen.append("message \(String(buffer: channel)) \(String(buffer: message))")
             case .subscribed(let channel): seen.append("subscribed \(channel)")
             case .unsubscribed(let channel): seen.append("unsubscribed \(channel)")
             case .pong: seen.append("pong")
@@ -92,6 +99,8 @@ struct ReplyParserTests {
             }
         }
         #expect(
-            seen == ["subscribed c", "message c hi", "unsubscribed c", "pong", "pong", "error ERR x", "unknown", "unknown"])
+            seen == [
+                "subscribed c", "message c hi", "unsubscribed c", "pong", "pong", "error ERR x", "unknown", "unknown",
+            ])
     }
 }

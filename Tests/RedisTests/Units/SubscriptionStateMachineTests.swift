@@ -16,7 +16,9 @@ struct SubscriptionStateMachineTests {
         machine.takeCommands(batch: batch).commands.map(\.command)
     }
 
-    @Test("a subscribed channel costs a slot of 20 bytes in the dictionary, which is at least three eighths full, beyond its name")
+    @Test(
+        "a subscribed channel costs a slot of 20 bytes in the dictionary, which is at least three eighths full, beyond its name"
+    )
     func memory() {
         let slot = MemoryLayout<String>.stride + MemoryLayout<SubscriptionStateMachine.Channel>.stride
         #expect(slot <= 20 && slot * 8 / 3 < 60)

@@ -49,7 +49,9 @@ struct ValueTests {
         #expect(RedisValue.bulk(ByteBuffer(string: "x")).bytes == ByteBuffer(string: "x"))
         #expect(RedisValue.array([.null]).array == [.null])
         #expect(RedisValue.null.isNull)
-        #expect(RedisValue.null.string == nil && RedisValue.null.int == nil && RedisValue.null.bytes == nil && RedisValue.null.array == nil)
+        #expect(
+            RedisValue.null.string == nil && RedisValue.null.int == nil && RedisValue.null.bytes == nil
+                && RedisValue.null.array == nil)
     }
 
     @Test("descriptions of errors do not contain the server's quotes")
@@ -76,7 +78,9 @@ struct ConfigurationTests {
         #expect(configuration.password == "secret")
     }
 
-    @Test(arguments: [("redis://h", false), ("rediss://h", true), ("Rediss://secret@h:1,i/0?ssl_check_hostname=FALSE", true)])
+    @Test(arguments: [
+        ("redis://h", false), ("rediss://h", true), ("Rediss://secret@h:1,i/0?ssl_check_hostname=FALSE", true),
+    ])
     func encrypted(_ url: String, _ isEncrypted: Bool) throws {
         let configuration = try RedisConfiguration(url: url)
         #expect((configuration.tls != nil) == isEncrypted)
@@ -89,14 +93,17 @@ struct ConfigurationTests {
         let odd = (path as NSString).deletingLastPathComponent + "/ca@v2?.pem"
         try FileManager.default.copyItem(atPath: path, toPath: odd)
         for (url, password) in [
-            ("rediss://:pw@h:1?ssl_ca_certs=\(odd)", "pw"), ("rediss://:p?ss/w@d@h:1/0?ssl_ca_certs=\(odd)", "p?ss/w@d"),
+            ("rediss://:pw@h:1?ssl_ca_certs=\(odd)", "pw"),
+            ("rediss://:p?ss/w@d@h:1/0?ssl_ca_certs=\(odd)", "p?ss/w@d"),
             ("redis://u:p?a/b@c@h:1", "p?a/b@c"),
         ] {
             let configuration = try RedisConfiguration(url: url)
             #expect(configuration.password == password)
             #expect(configuration.endpoints.map(\.description) == ["h:1"])
         }
-        let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: "rediss://h?ssl_ca_certs=/nowhere@/ca.pem") }
+        let error = #expect(throws: RedisError.self) {
+            try RedisConfiguration(url: "rediss://h?ssl_ca_certs=/nowhere@/ca.pem")
+        }
         #expect(error?.message.contains("/nowhere@/ca.pem") == true)
     }
 
@@ -118,10 +125,13 @@ struct ConfigurationTests {
     }
 
     @Test(arguments: [
-        "", "localhost:6379", "http://h", "rediss://", "redis://", "redis://h:0", "redis://h:70000", "redis://h:x", "redis://h,", "redis://h/1",
+        "", "localhost:6379", "http://h", "rediss://", "redis://", "redis://h:0", "redis://h:70000", "redis://h:x",
+        "redis://h,", "redis://h/1",
         "redis://a:b:c", "redis://[::1", "redis://secret%4@h", "redis://secret%zz@h", "redis://secret%ff@h",
-        "redis://h?ssl_check_hostname=false", "rediss://h?unknown=1", "rediss://h?ssl_ca_certs=/nowhere", "rediss://h?ssl_ca_certs=",
-        "rediss://h?ssl_check_hostname=perhaps", "rediss://h?ssl_certfile=/nowhere", "rediss://h?ssl_keyfile=/nowhere&ssl_certfile=/nowhere",
+        "redis://h?ssl_check_hostname=false", "rediss://h?unknown=1", "rediss://h?ssl_ca_certs=/nowhere",
+        "rediss://h?ssl_ca_certs=",
+        "rediss://h?ssl_check_hostname=perhaps", "rediss://h?ssl_certfile=/nowhere",
+        "rediss://h?ssl_keyfile=/nowhere&ssl_certfile=/nowhere",
         "rediss://h?ssl_check_hostname=true&ssl_check_hostname=false", "rediss://h?ssl_ca_certs=%zz",
     ])
     func refusedWithoutRepeatingSecrets(_ url: String) {

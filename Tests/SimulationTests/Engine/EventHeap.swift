@@ -29,7 +29,8 @@ struct EventHeap {
         var place = 0
         while true {
             var least = place
-            for child in (2 * place + 1)...(2 * place + 2) where child < events.count && events[child].precedes(events[least]) { least = child }
+            for child in (2 * place + 1)...(2 * place + 2)
+            where child < events.count && events[child].precedes(events[least]) { least = child }
             guard least != place else { return first }
             events.swapAt(place, least)
             place = least

@@ -14,7 +14,8 @@ struct RunReport: Sendable {
     var isGood: Bool { violations.isEmpty }
 
     func complaint(suite: String) -> String {
-        (["seed \(seed) broke a promise after \(steps) steps:"] + violations.map { "  " + $0 } + ["the last events:"] + lastEvents.map { "  " + $0 }
+        (["seed \(seed) broke a promise after \(steps) steps:"] + violations.map { "  " + $0 } + ["the last events:"]
+            + lastEvents.map { "  " + $0 }
             + ["again: STRATA_SIMULATION_SEED=\(seed) make test ARGS=\"--filter \(suite)\""])
             .joined(separator: "\n")
     }

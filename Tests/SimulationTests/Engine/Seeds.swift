@@ -17,11 +17,17 @@ enum Seeds {
     static func chosen(_ count: UInt64) -> [UInt64] {
         if let one = number("STRATA_SIMULATION_SEED") { return [one] }
         let first = min(number("STRATA_SIMULATION_FIRST") ?? 1, 1 << 60)
-        return Array(first..<first + min(max(1, number("STRATA_SIMULATION_SEEDS") ?? TestTier.pick(short: count / 4, long: count)), 1 << 20))
+        return Array(
+            first..<first
+                + min(
+                    max(1, number("STRATA_SIMULATION_SEEDS") ?? TestTier.pick(short: count / 4, long: count)), 1 << 20))
     }
 
     /// Runs all seeds and prints a summary. The first violation ends the run and prints its trace.
-    static func check(_ seeds: [UInt64], suite: String, sourceLocation: SourceLocation = #_sourceLocation, _ run: (UInt64) -> RunReport) {
+    static func check(
+        _ seeds: [UInt64], suite: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ run: (UInt64) -> RunReport
+    ) {
         let clock = ContinuousClock()
         let began = clock.now
         var steps = 0
@@ -37,6 +43,8 @@ enum Seeds {
         }
         let seconds = (clock.now - began) / .seconds(1)
         let what = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
-        print("\(suite): \(seeds.count) seeds, \(steps) steps, \(Int(Double(steps) / max(seconds, 0.001))) a second; \(what)")
+        print(
+            "\(suite): \(seeds.count) seeds, \(steps) steps, \(Int(Double(steps) / max(seconds, 0.001))) a second; \(what)"
+        )
     }
 }

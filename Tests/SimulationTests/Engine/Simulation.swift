@@ -113,7 +113,9 @@ final class Simulation: @unchecked Sendable {
     func chance(_ perMille: Int) -> Bool { perMille > 0 && Int(truncatingIfNeeded: random.next() % 1000) < perMille }
     func int(_ range: ClosedRange<Int>) -> Int { range.lowerBound + Int(random.next() % UInt64(range.count)) }
     /// Returns a random time in this range, in microseconds.
-    func span(_ range: ClosedRange<Int64>) -> Int64 { range.lowerBound + Int64(random.next() % UInt64(range.upperBound - range.lowerBound + 1)) }
+    func span(_ range: ClosedRange<Int64>) -> Int64 {
+        range.lowerBound + Int64(random.next() % UInt64(range.upperBound - range.lowerBound + 1))
+    }
 }
 
 extension Simulation.Label: ExpressibleByStringLiteral {

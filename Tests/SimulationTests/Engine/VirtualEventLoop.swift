@@ -43,7 +43,11 @@ final class VirtualEventLoop: EventLoop, @unchecked Sendable {
         let label = Simulation.Label(what: "timer of loop", a: number)
         simulation.at((Int64(deadline.uptimeNanoseconds) + 999) / 1000, label) { [self] in
             // A busy loop fires its timers late.
-            if simulation.now < free { simulation.at(free, label) { [self] in fire(timer, promise, task) } } else { fire(timer, promise, task) }
+            if simulation.now < free {
+                simulation.at(free, label) { [self] in fire(timer, promise, task) }
+            } else {
+                fire(timer, promise, task)
+            }
         }
         return Scheduled(promise: promise, cancellationTask: { timer.isCancelled = true })
     }
@@ -68,5 +72,7 @@ final class VirtualEventLoop: EventLoop, @unchecked Sendable {
     }
 
     /// Calls back immediately, because there is nothing to shut down.
-    func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) { queue.async { callback(nil) } }
+    func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        queue.async { callback(nil) }
+    }
 }

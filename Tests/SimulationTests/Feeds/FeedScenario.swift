@@ -123,7 +123,8 @@ struct FeedScenario {
     ///   - isLate: true for a world in which clients request late, gateways and clients pause for seconds, replays
     ///     fail, and Redis is cut at the same time.
     init(
-        _ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, focused: Sabotage? = nil,
+        _ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false,
+        focused: Sabotage? = nil,
         isLate: Bool = false
     ) {
         self.sabotage = sabotage

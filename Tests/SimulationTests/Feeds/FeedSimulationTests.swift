@@ -24,13 +24,17 @@ struct FeedSimulationTests {
     /// - 1298, 1365: a duplicate notice stayed in the queue, and removed a later one with it when the socket left
     ///   (`Membership.left`).
     /// - 1590, 2421: a running catch-up sent later times than the pending joins allowed (`Membership.waitingSince`).
-    @Test("seeds that once failed keep all promises", arguments: [14, 15, 25, 32, 69, 85, 134, 692, 1298, 1365, 1590, 2421] as [UInt64])
+    @Test(
+        "seeds that once failed keep all promises",
+        arguments: [14, 15, 25, 32, 69, 85, 134, 692, 1298, 1365, 1590, 2421] as [UInt64])
     func failedOnce(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isPlain: true) }
     }
 
     /// - 781, 2040, 2451: a retried first catch-up superseded a failed replay (`CatchUpSchedule.retry`).
-    @Test("seeds that once failed with counts and listening clients keep all promises", arguments: [781, 2040, 2451] as [UInt64])
+    @Test(
+        "seeds that once failed with counts and listening clients keep all promises",
+        arguments: [781, 2040, 2451] as [UInt64])
     func failedOnceWithCounts(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0) }
     }
@@ -46,7 +50,9 @@ struct FeedSimulationTests {
 
     /// - 85: a user who left a conversation and then deleted it received its counts after the deletion
     ///   (`ReplayPlan.hidden`).
-    @Test("seeds that once failed with late clients, stalled gateways and a cut Redis keep all promises", arguments: [85] as [UInt64])
+    @Test(
+        "seeds that once failed with late clients, stalled gateways and a cut Redis keep all promises",
+        arguments: [85] as [UInt64])
     func failedOnceLate(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isLate: true) }
     }
@@ -56,9 +62,14 @@ struct FeedSimulationTests {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isLate: true) }
     }
 
-    @Test("the judge of the fault tests detects a gateway that sends changes again", arguments: [.noSkip, .staleCatchUps] as [FeedScenario.Sabotage])
+    @Test(
+        "the judge of the fault tests detects a gateway that sends changes again",
+        arguments: [.noSkip, .staleCatchUps] as [FeedScenario.Sabotage])
     func lateSabotage(rule: FeedScenario.Sabotage) {
-        let isNoticed = (1...20).contains { FeedWorld.run($0, sabotage: rule, isLate: true).violations.contains { $0.contains("its ledger says") } }
+        let isNoticed = (1...20)
+            .contains {
+                FeedWorld.run($0, sabotage: rule, isLate: true).violations.contains { $0.contains("its ledger says") }
+            }
         #expect(isNoticed, "no ledger noticed \(rule.rawValue)")
     }
 
@@ -80,7 +91,8 @@ struct FeedSimulationTests {
     ]
     /// Rules that matter only in rare states. Each is tested in a world in which those states are frequent.
     private static let rarely: [FeedScenario.Sabotage] = [
-        .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped, .noUnaskedStamp, .notReadAgain,
+        .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped,
+        .noUnaskedStamp, .notReadAgain,
         .notShownAgain, .hiddenForgotten, .unsentForgotten, .setAsideForgotten, .noSummaries, .blocksForgotten,
     ]
 
@@ -105,13 +117,18 @@ struct FeedSimulationTests {
     @Test("deferring added conversations during a catch-up causes no violations")
     func heldBack() {
         let reports = Seeds.chosen(5).map { FeedWorld.run($0, focused: .answerBeforeJoins) }
-        for report in reports where !report.isGood { Issue.record(Comment(rawValue: report.complaint(suite: Self.suite))) }
+        for report in reports where !report.isGood {
+            Issue.record(Comment(rawValue: report.complaint(suite: Self.suite)))
+        }
         #expect(reports.contains { $0.counts["sent ahead of what is held back", default: 0] > 0 })
     }
 
-    @Test("the simulation detects wrong and missing counts", arguments: [.staleNumbers, .noNumbersAfterRepair] as [FeedScenario.Sabotage])
+    @Test(
+        "the simulation detects wrong and missing counts",
+        arguments: [.staleNumbers, .noNumbersAfterRepair] as [FeedScenario.Sabotage])
     func countsSabotaged(rule: FeedScenario.Sabotage) {
-        let isNoticed = (1...10).contains { FeedWorld.run($0, sabotage: rule).violations.contains { $0.contains("is right") } }
+        let isNoticed = (1...10)
+            .contains { FeedWorld.run($0, sabotage: rule).violations.contains { $0.contains("is right") } }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")
     }
 }

@@ -31,7 +31,8 @@ final class FeedWorld: @unchecked Sendable {
     ) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow
-        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, focused: focused, isLate: isLate)
+        let scenario = FeedScenario(
+            simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, focused: focused, isLate: isLate)
         let world = FeedWorld(simulation, scenario)
         defer { world.end() }
         return world.run()
@@ -43,12 +44,17 @@ final class FeedWorld: @unchecked Sendable {
         simulation.stalls = scenario.stalls
         log = LogService(simulation, scenario)
         pubSub = LossyPubSub(simulation, scenario)
-        let ofConversations = log.ids.enumerated().map { (Channels.conversation($1), LossyPubSub.Channel.conversation($0)) }
-        let ofUsers = log.keys.enumerated().map { (Channels.user(app: $1.app, user: $1.user), LossyPubSub.Channel.user($0)) }
+        let ofConversations = log.ids.enumerated()
+            .map { (Channels.conversation($1), LossyPubSub.Channel.conversation($0)) }
+        let ofUsers = log.keys.enumerated()
+            .map { (Channels.user(app: $1.app, user: $1.user), LossyPubSub.Channel.user($0)) }
         channels = Dictionary(uniqueKeysWithValues: ofConversations + ofUsers)
         gateways = (0..<scenario.gateways).map { SimulatedGateway($0, self) }
-        clients = (0..<scenario.users * scenario.clientsPerUser).map { SimulatedClient($0, user: $0 % scenario.users, self) }
-        pubSub.deliver = { [unowned self] gateway, channel, publication in gateways[gateway].received(publication, on: channel) }
+        clients = (0..<scenario.users * scenario.clientsPerUser)
+            .map { SimulatedClient($0, user: $0 % scenario.users, self) }
+        pubSub.deliver = { [unowned self] gateway, channel, publication in
+            gateways[gateway].received(publication, on: channel)
+        }
         pubSub.recovered = { [unowned self] in gateways[$0].fanOut.subscriberDidRecover() }
     }
 
@@ -60,7 +66,9 @@ final class FeedWorld: @unchecked Sendable {
             _ = log.create(index, members: members)
         }
         for client in clients {
-            simulation.after(simulation.span(0...5_000_000), .init(what: "client begins", a: client.number)) { client.connect() }
+            simulation.after(simulation.span(0...5_000_000), .init(what: "client begins", a: client.number)) {
+                client.connect()
+            }
         }
         planAct()
         planFault()
@@ -78,7 +86,8 @@ final class FeedWorld: @unchecked Sendable {
         for client in clients { digest.add(Int64(bitPattern: client.digest.value)) }
         digest.add(Int64(simulation.steps))
         return RunReport(
-            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations, lastEvents: simulation.lastEvents,
+            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations,
+            lastEvents: simulation.lastEvents,
             digest: digest.value, counts: counts)
     }
 
@@ -109,11 +118,14 @@ final class FeedWorld: @unchecked Sendable {
 
     /// Simulates a call to the conversations service. It takes time, and may fail before or after its execution.
     func call<Answer>(
-        from services: SimulatedServices, _ what: StaticString, isForHeads: Bool = false, _ body: @escaping (LogService) -> Answer,
+        from services: SimulatedServices, _ what: StaticString, isForHeads: Bool = false,
+        _ body: @escaping (LogService) -> Answer,
         then: @escaping (Answer?) -> Void
     ) {
         simulation.after(latency, .init(what: what, a: services.gateway)) { [self] in
-            if isServiceAway || (areLogsAway && !isForHeads) || services.isCutOff || (!isQuiet && simulation.chance(scenario.failingCalls)) {
+            if isServiceAway || (areLogsAway && !isForHeads) || services.isCutOff
+                || (!isQuiet && simulation.chance(scenario.failingCalls))
+            {
                 counts["failed calls", default: 0] += 1
                 return simulation.after(simulation.chance(500) ? 2000 : 5_000_000, "call has failed") { then(nil) }
             }
@@ -122,7 +134,9 @@ final class FeedWorld: @unchecked Sendable {
         }
     }
 
-    private var latency: Int64 { simulation.chance(20) ? simulation.span(20_000...1_500_000) : simulation.span(200...3000) }
+    private var latency: Int64 {
+        simulation.chance(20) ? simulation.span(20_000...1_500_000) : simulation.span(200...3000)
+    }
 
     // MARK: User actions
 
@@ -148,7 +162,8 @@ final class FeedWorld: @unchecked Sendable {
             let entry = log.addOwnEntry(of: user)
             // For some entries only the position is published.
             let isLogged = simulation.chance(100)
-            pubSub.publish(.notice(isLogged ? .logged(entry.position, at: entry.createdAt) : .change(entry)), on: .user(user))
+            pubSub.publish(
+                .notice(isLogged ? .logged(entry.position, at: entry.createdAt) : .change(entry)), on: .user(user))
         } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare {
             pubSub.publish(.signal(user), on: .conversation(conversation))
         } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare + scenario.hideShare {
@@ -192,7 +207,9 @@ final class FeedWorld: @unchecked Sendable {
             until(length, "the log is back") { $0.isServiceAway = false }
         case 3:
             gateways[gateway].services.isCutOff = true
-            until(length, .init(what: "the log can be reached again by gateway", a: gateway)) { $0.gateways[gateway].services.isCutOff = false }
+            until(length, .init(what: "the log can be reached again by gateway", a: gateway)) {
+                $0.gateways[gateway].services.isCutOff = false
+            }
         case 4:
             gateways[gateway].services.isCutOff = true
             lose(gateway)

@@ -76,7 +76,8 @@ final class LogService {
         self.simulation = simulation
         limit = scenario.pageSize
         blockShare = scenario.blockShare
-        ids = (0..<scenario.conversations).map { ConversationID(rawValue: UUID(uuid: (UInt8($0), 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2))) }
+        ids = (0..<scenario.conversations)
+            .map { ConversationID(rawValue: UUID(uuid: (UInt8($0), 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2))) }
         userIDs = (0..<scenario.users).map { UserID(trusted: "u\($0)") }
         keys = userIDs.map { UserKey(app: Self.app, user: $0) }
         let nobody = [Position?](repeating: nil, count: scenario.users)
@@ -118,12 +119,14 @@ final class LogService {
     /// - Parameter altered: the users whose counts change. The publication contains the new counts; the log does not.
     /// - Parameter actor: nil: the app's own server.
     private func append(
-        _ content: Change.Content, by actor: Int?, to index: Int, members: UInt64, altering altered: [Int] = [], hiddenFrom: UInt64 = 0
+        _ content: Change.Content, by actor: Int?, to index: Int, members: UInt64, altering altered: [Int] = [],
+        hiddenFrom: UInt64 = 0
     ) -> Change {
         var change = Change(
             appID: Self.app, conversationID: ids[index], position: head(of: index).next,
             createdAt: stamp(after: conversations[index].log.last?.createdAt),
-            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, counts: [:], content: content,
+            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, counts: [:],
+            content: content,
             hiddenFrom: users(hiddenFrom).map { userIDs[$0] })
         conversations[index].log.append(change)
         simulation.note(.init(what: "committed in conversation", a: index, b: actor ?? -1, c: change.position.rawValue))
@@ -148,12 +151,16 @@ final class LogService {
                         return conversation.counts.last?[user] ?? Counts(unread: 0, total: 0)
                     }
                     let numbers = conversation.userCounts[user]
-                    return Counts(unread: numbers.unread(of: conversation.messages), total: numbers.total(of: conversation.messages))
+                    return Counts(
+                        unread: numbers.unread(of: conversation.messages),
+                        total: numbers.total(of: conversation.messages))
                 })
     }
 
     /// Returns the counts that `user` must see after the change at `position`.
-    func counts(of index: Int, at position: Position, for user: Int) -> Counts { conversations[index].counts[Int(position.rawValue) - 1][user] }
+    func counts(of index: Int, at position: Position, for user: Int) -> Counts {
+        conversations[index].counts[Int(position.rawValue) - 1][user]
+    }
 
     /// Returns outdated counts that `user` may still receive, because they were once correct.
     func formerCounts(of index: Int, at position: Position, for user: Int) -> [Counts] {
@@ -195,7 +202,10 @@ final class LogService {
     private func messageID(_ index: Int, _ ordinal: Int64) -> MessageID {
         MessageID(
             rawValue: UUID(
-                uuid: (UInt8(index), 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, UInt8(ordinal >> 16 & 255), UInt8(ordinal >> 8 & 255), UInt8(ordinal & 255)))
+                uuid: (
+                    UInt8(index), 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, UInt8(ordinal >> 16 & 255),
+                    UInt8(ordinal >> 8 & 255), UInt8(ordinal & 255)
+                ))
         )
     }
 
@@ -208,9 +218,13 @@ final class LogService {
 
     private func delete(by actor: Int, in index: Int) -> Change? {
         let shown = conversations[index].isDeleted.indices
-            .last { !conversations[index].isDeleted[$0] && conversations[index].hiddenFrom[$0] & (1 << UInt64(actor)) == 0 }
+            .last {
+                !conversations[index].isDeleted[$0] && conversations[index].hiddenFrom[$0] & (1 << UInt64(actor)) == 0
+            }
         guard let found = shown else { return nil }
-        let (ordinal, members, hiddenFrom) = (Int64(found + 1), conversations[index].current, conversations[index].hiddenFrom[found])
+        let (ordinal, members, hiddenFrom) = (
+            Int64(found + 1), conversations[index].current, conversations[index].hiddenFrom[found]
+        )
         conversations[index].isDeleted[found] = true
         // For a user from whom a message is hidden, it has counted as deleted from the beginning.
         let altered = users(members & ~hiddenFrom)
@@ -219,7 +233,9 @@ final class LogService {
             _ = exclude(ordinal, for: user, in: index)
         }
         return append(
-            .messageDeleted(id: messageID(index, ordinal), ordinal: ordinal, lastMessage: Change.LastMessage(changed: false, message: nil)),
+            .messageDeleted(
+                id: messageID(index, ordinal), ordinal: ordinal,
+                lastMessage: Change.LastMessage(changed: false, message: nil)),
             by: actor, to: index, members: members, altering: altered, hiddenFrom: hiddenFrom)
     }
 
@@ -228,15 +244,18 @@ final class LogService {
         let ordinal = Int64(found + 1)
         _ = exclude(ordinal, for: user, in: index)
         let receipt = Change.Receipt(
-            user: userIDs[user], messageID: messageID(index, ordinal), ordinal: ordinal, status: .read, sender: userIDs[0])
-        return append(.receipts([receipt]), by: user, to: index, members: conversations[index].current, altering: [user])
+            user: userIDs[user], messageID: messageID(index, ordinal), ordinal: ordinal, status: .read,
+            sender: userIDs[0])
+        return append(
+            .receipts([receipt]), by: user, to: index, members: conversations[index].current, altering: [user])
     }
 
     private func readAll(_ user: Int, in index: Int) -> Change? {
         guard conversations[index].isExcluded[user].contains(false) else { return nil }
         for ordinal in 1...conversations[index].messages { _ = exclude(ordinal, for: user, in: index) }
         return append(
-            .allRead(user: userIDs[user], upTo: head(of: index), audience: nil), by: user, to: index, members: conversations[index].current,
+            .allRead(user: userIDs[user], upTo: head(of: index), audience: nil), by: user, to: index,
+            members: conversations[index].current,
             altering: [user])
     }
 
@@ -263,10 +282,12 @@ final class LogService {
         let id = messageID(index, ordinal)
         let message = Message(
             id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal,
-            sender: isNamed ? .name("Server") : .user(BasicIdentity(userID: userIDs[actor])), sentAt: Timestamp(simulation.now), parts: [],
+            sender: isNamed ? .name("Server") : .user(BasicIdentity(userID: userIDs[actor])),
+            sentAt: Timestamp(simulation.now), parts: [],
             recipients: [])
         let change = append(
-            .messageCreated(id: id, ordinal: ordinal, message), by: isNamed ? nil : actor, to: index, members: members, altering: altered,
+            .messageCreated(id: id, ordinal: ordinal, message), by: isNamed ? nil : actor, to: index, members: members,
+            altering: altered,
             hiddenFrom: hiddenFrom)
         for user in users(members & ~hiddenFrom) { returned(index, to: user, at: change.createdAt) }
         return change
@@ -305,25 +326,32 @@ final class LogService {
             conversations[index].isExcluded[user] = conversations[index].isExcluded[user].map { _ in true }
             let ordinal = Int(conversations[index].deletions[user].ordinal)
             let later = conversations[index].isDeleted.indices.dropFirst(ordinal)
-            let hidden = ordinal + later.count { conversations[index].isDeleted[$0] || conversations[index].hiddenFrom[$0] & bit != 0 }
-            conversations[index].userCounts[user] = UserCounts(excluded: conversations[index].messages, hidden: Int64(hidden), position: position)
+            let hidden =
+                ordinal
+                + later.count { conversations[index].isDeleted[$0] || conversations[index].hiddenFrom[$0] & bit != 0 }
+            conversations[index].userCounts[user] = UserCounts(
+                excluded: conversations[index].messages, hidden: Int64(hidden), position: position)
             additions.append((simulation.now, user, index, position))
         } else {
             conversations[index].leftAt[user] = position
         }
         let change = append(
             .participantsChanged(
-                added: isAdded ? [BasicIdentity(userID: userIDs[user])] : [], removed: isAdded ? [] : [userIDs[user]], distinctCleared: false,
+                added: isAdded ? [BasicIdentity(userID: userIDs[user])] : [], removed: isAdded ? [] : [userIDs[user]],
+                distinctCleared: false,
                 conversation: nil), by: actor, to: index, members: conversations[index].current ^ bit)
         if isAdded { returned(index, to: user, at: change.createdAt) }
         return change
     }
 
-    func addOwnEntry(of user: Int) -> UserChange { append(.announcementDeleted(AnnouncementID(rawValue: LogService.app.rawValue)), toLogOf: user) }
+    func addOwnEntry(of user: Int) -> UserChange {
+        append(.announcementDeleted(AnnouncementID(rawValue: LogService.app.rawValue)), toLogOf: user)
+    }
 
     private func append(_ content: UserChange.Content, toLogOf user: Int) -> UserChange {
         let change = UserChange(
-            appID: Self.app, user: userIDs[user], position: Position(Int64(own[user].count + 1)), createdAt: stamp(after: own[user].last?.createdAt),
+            appID: Self.app, user: userIDs[user], position: Position(Int64(own[user].count + 1)),
+            createdAt: stamp(after: own[user].last?.createdAt),
             content: content)
         own[user].append(change)
         simulation.note(.init(what: "entry of own log", a: user, c: change.position.rawValue))
@@ -342,7 +370,9 @@ final class LogService {
         guard conversations[index].current & (1 << UInt64(user)) != 0 else { return nil }
         let (position, messages) = (head(of: index), conversations[index].messages)
         simulation.note(
-            .init(what: conversations[index].deletions[user].isWhole ? "user brings back conversation" : "user hides conversation", a: user, b: index)
+            .init(
+                what: conversations[index].deletions[user].isWhole
+                    ? "user brings back conversation" : "user hides conversation", a: user, b: index)
         )
         if conversations[index].deletions[user].isWhole {
             conversations[index].deletions[user].isWhole = false
@@ -379,7 +409,8 @@ final class LogService {
         switch change.content {
         case .conversationHidden(let id, let upTo, _):
             change.content = .conversationHidden(id, upTo: upTo, wholly: !isListed(self.index(of: id), for: user))
-        case .conversationShown(let former?): change.content = .conversationShown(view(of: self.index(of: former.conversation.id), for: user))
+        case .conversationShown(let former?):
+            change.content = .conversationShown(view(of: self.index(of: former.conversation.id), for: user))
         default: break
         }
         return change
@@ -409,20 +440,27 @@ final class LogService {
     func baseline(of user: Int, since: Timestamp) -> Baseline {
         var entries: [BaselineEntry] = []
         for index in conversations.indices {
-            guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else { continue }
+            guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else {
+                continue
+            }
             let log = conversations[index].log
             let begin = max(firstIndex(in: log, since: since), Int(first.rawValue) - 1)
             let after = begin < Int(end.rawValue) ? Position(Int64(begin)) : end
-            guard conversations[index].leftAt[user] == nil || isListed(index, for: user) || after < end else { continue }
+            guard conversations[index].leftAt[user] == nil || isListed(index, for: user) || after < end else {
+                continue
+            }
             entries.append(
                 BaselineEntry(
                     id: ids[index], position: end, after: after, counts: userCounts(of: user, in: index, at: end),
                     messageCount: messages(of: index, at: end),
-                    isParticipant: conversations[index].leftAt[user] == nil, oldestAt: after < end ? log[begin].createdAt : nil))
+                    isParticipant: conversations[index].leftAt[user] == nil,
+                    oldestAt: after < end ? log[begin].createdAt : nil))
         }
         let ownEnd = Position(Int64(own[user].count))
         let ownAfter = own[user].firstIndex { $0.createdAt >= since }.map { Position(Int64($0)) } ?? ownEnd
-        return Baseline(entries: entries, userPosition: ownEnd, userAfter: ownAfter, asOf: Timestamp(simulation.now), isComplete: true)
+        return Baseline(
+            entries: entries, userPosition: ownEnd, userAfter: ownAfter, asOf: Timestamp(simulation.now),
+            isComplete: true)
     }
 
     private func firstIndex(in log: [Change], since: Timestamp) -> Int {
@@ -439,12 +477,15 @@ final class LogService {
         var found: [(time: Timestamp, log: Int, entry: LogPage.Entry)] = []
         var numbers: [ConversationID: LogPage.Counts] = [:]
         for (index, after) in cursors {
-            guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else { continue }
+            guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else {
+                continue
+            }
             let begin = max(Int(after.rawValue), Int(first.rawValue) - 1)
             for place in begin..<max(begin, min(Int(end.rawValue), begin + limit + 1)) {
                 let change = conversations[index].log[place]
                 let isTold = isTold(change, of: index, to: user)
-                found.append((change.createdAt, index, isTold ? .change(change) : .skipped(ids[index], change.position)))
+                found.append(
+                    (change.createdAt, index, isTold ? .change(change) : .skipped(ids[index], change.position)))
             }
             numbers[ids[index]] = LogPage.Counts(
                 counts: self.userCounts(of: user, in: index, at: end), messageCount: messages(of: index, at: end),
@@ -457,8 +498,10 @@ final class LogService {
             }
         }
         // The entries of one log are already in order, and their times never decrease: the index breaks ties.
-        let ordered = found.enumerated().sorted { ($0.element.time, $0.element.log, $0.offset) < ($1.element.time, $1.element.log, $1.offset) }
-        return LogPage(entries: ordered.prefix(limit).map(\.element.entry), reachesHeads: found.count <= limit, counts: numbers)
+        let ordered = found.enumerated()
+            .sorted { ($0.element.time, $0.element.log, $0.offset) < ($1.element.time, $1.element.log, $1.offset) }
+        return LogPage(
+            entries: ordered.prefix(limit).map(\.element.entry), reachesHeads: found.count <= limit, counts: numbers)
     }
 
     /// - Parameter users: the users whose counts are requested as well; only those of participants are returned.
@@ -469,7 +512,8 @@ final class LogService {
         for user in users where conversations[index].current & (1 << UInt64(user)) != 0 {
             numbers[userIDs[user]] = self.userCounts(of: user, in: index, at: head(of: index))
         }
-        return ChangePage(changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), counts: numbers)
+        return ChangePage(
+            changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), counts: numbers)
     }
 
     func userChanges(of user: Int, after position: Position) -> [UserChange] {
@@ -481,8 +525,10 @@ final class LogService {
         guard let end = end(of: index, for: user), isListed(index, for: user) else { return nil }
         return ConversationView(
             conversation: StrataModel.Conversation(
-                id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil, position: end),
-            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, counts: userCounts(of: user, in: index, at: end),
+                id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil,
+                position: end),
+            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil,
+            counts: userCounts(of: user, in: index, at: end),
             messageCount: messages(of: index, at: end))
     }
 
@@ -497,8 +543,11 @@ final class LogService {
         let moved = conversations.indices.filter { conversations[$0].log.last.map { $0.createdAt >= since } ?? false }
         var added: [Heads.Addition] = []
         for addition in additions.reversed() {
-            guard conversations[addition.conversation].log[Int(addition.position.rawValue) - 1].createdAt >= since else { continue }
-            added.append(Heads.Addition(user: keys[addition.user], conversation: ids[addition.conversation], position: addition.position))
+            guard conversations[addition.conversation].log[Int(addition.position.rawValue) - 1].createdAt >= since
+            else { continue }
+            added.append(
+                Heads.Addition(
+                    user: keys[addition.user], conversation: ids[addition.conversation], position: addition.position))
         }
         let users = own.indices.filter { own[$0].last.map { $0.createdAt >= since } ?? false }
         let heads = Heads(

@@ -63,7 +63,9 @@ final class LossyPubSub {
         }
     }
 
-    private var delay: Int64 { simulation.chance(scenario.slow) ? simulation.span(5000...400_000) : simulation.span(100...4000) }
+    private var delay: Int64 {
+        simulation.chance(scenario.slow) ? simulation.span(5000...400_000) : simulation.span(100...4000)
+    }
 
     private func send(_ publication: Publication, on channel: Channel, to gateway: Int) {
         let generation = links[gateway].generation
@@ -110,7 +112,8 @@ final class LossyPubSub {
         waits += 1
         let number = waits
         links[gateway].waiting.append((number, channels, body))
-        simulation.after(2_000_000, .init(what: "waited long enough for subscriptions at gateway", a: gateway)) { [self] in
+        simulation.after(2_000_000, .init(what: "waited long enough for subscriptions at gateway", a: gateway)) {
+            [self] in
             guard let index = links[gateway].waiting.firstIndex(where: { $0.number == number }) else { return }
             links[gateway].waiting.remove(at: index).body()
         }

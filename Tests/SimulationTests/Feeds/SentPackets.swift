@@ -22,7 +22,9 @@ enum SentPackets {
 
     static func body(of tail: PacketTail, _ values: ReaderValues) -> JSONValue? {
         var frame = ByteBuffer()
-        for piece in tail.frame(counter: 0, timestamp: TimestampText(Timestamp(0)), values: values) { frame.writeImmutableBuffer(piece) }
+        for piece in tail.frame(counter: 0, timestamp: TimestampText(Timestamp(0)), values: values) {
+            frame.writeImmutableBuffer(piece)
+        }
         frame.moveReaderIndex(forwardBy: 1)
         switch frame.readInteger(as: UInt8.self) {
         case 126: frame.moveReaderIndex(forwardBy: 2)

@@ -68,13 +68,16 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             send(items, deferredSince: deferredSince)
         case .compare(let positions, let user): compare(positions, user: user)
         case .attach(let attachment):
-            whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket))) }
+            whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket)))
+            }
         case .scheduleEpochCheck: gateway.fanOut.scheduleEpochCheck()
         case .rest(.untilServiceReturns):
             let pause = 1000 * world.simulation.span(CatchUpTiming.servicePause)
             world.simulation.after(pause, "catch-up waits") { [self] in handle(.rested) }
         case .rest(.inDoubt):
-            world.simulation.after(CatchUpTiming.emptyReadPause.nanoseconds / 1000, "catch-up doubts") { [self] in handle(.rested) }
+            world.simulation.after(CatchUpTiming.emptyReadPause.nanoseconds / 1000, "catch-up doubts") { [self] in
+                handle(.rested)
+            }
         case .end(let end): self.end(end)
         }
     }
@@ -91,7 +94,9 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         whileCurrent("catch-up asks for its baseline") { [self] in
             let (asked, session) = (gateway.deadline, socket.session)
             var origin = socket.schedule.origin(since: since, margin: margin, at: socket.moment)
-            if since == nil, sabotage == .wallClock { origin = .replay(since: socket.schedule.beginning(at: socket.moment)) }
+            if since == nil, sabotage == .wallClock {
+                origin = .replay(since: socket.schedule.beginning(at: socket.moment))
+            }
             call("baseline at the log") { [user = socket.user] log in
                 switch origin {
                 case .replay(let since): log.baseline(of: user, since: since)
@@ -104,7 +109,8 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
     }
 
     private func read(_ cursors: [ConversationID: Position], userAfter: Position?) {
-        let cursors = cursors.map { (conversation: world.log.index(of: $0.key), after: $0.value) }.sorted { $0.conversation < $1.conversation }
+        let cursors = cursors.map { (conversation: world.log.index(of: $0.key), after: $0.value) }
+            .sorted { $0.conversation < $1.conversation }
         call("page at the log") { [user = socket.user] in
             $0.readLogs(of: user, cursors, userAfter: userAfter)
         } then: {
@@ -119,7 +125,8 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             let isShownAgain = sabotage != .notShownAgain
             call("views at the log") { log in
                 ids.prefix(width).map { log.index(of: $0) }
-                    .filter { isShownAgain || log.conversations[$0].deletions[user].entry == .zero }.compactMap { log.view(of: $0, for: user) }
+                    .filter { isShownAgain || log.conversations[$0].deletions[user].entry == .zero }
+                    .compactMap { log.view(of: $0, for: user) }
             } then: {
                 .lookedUp(.bare($0, covered: min(width, ids.count)))
             }
@@ -139,15 +146,23 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         }
     }
 
-    private func call<Answer>(_ what: StaticString, _ body: @escaping (LogService) -> Answer, then event: @escaping (Answer) -> CatchUp.Event) {
-        world.call(from: gateway.services, what, body) { [self] answer in handle(answer.map { event($0) } ?? .failed(.unavailable)) }
+    private func call<Answer>(
+        _ what: StaticString, _ body: @escaping (LogService) -> Answer, then event: @escaping (Answer) -> CatchUp.Event
+    ) {
+        world.call(from: gateway.services, what, body) { [self] answer in
+            handle(answer.map { event($0) } ?? .failed(.unavailable))
+        }
     }
 
     private func send(_ items: [ReplayItem], deferredSince: Timestamp?, from start: Int = 0) {
         whileCurrent("catch-up sends on registry") { [self] in
             let next = socket.sendReplay(items, from: start, deferredSince: deferredSince)
             if sabotage == .unsentForgotten { return handle(.sent) }
-            if next < items.count { socket.drained { [self] in send(items, deferredSince: deferredSince, from: next) } } else { handle(.sent) }
+            if next < items.count {
+                socket.drained { [self] in send(items, deferredSince: deferredSince, from: next) }
+            } else {
+                handle(.sent)
+            }
         }
     }
 

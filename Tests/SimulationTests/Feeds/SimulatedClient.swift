@@ -83,7 +83,10 @@ final class SimulatedClient {
             // The time from a client's session to its lists is longer than any commit: its lists contain everything
             // stamped before the session.
             session =
-                session ?? Timestamp(world.scenario.hasCounts ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
+                session
+                ?? Timestamp(
+                    world.scenario.hasCounts
+                        ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
             // The client has just loaded its lists.
             for id in counts.indices {
                 counts[id] = currentCounts(of: id)
@@ -115,7 +118,8 @@ final class SimulatedClient {
             home.loop.execute(.init(what: "socket of client on registry", a: number, b: home.index)) { [self] in
                 guard self.attempt == attempt else { return }
                 let session = session ?? Timestamp(0)
-                let socket = SimulatedSocket(world.nextSocket(), user: user, session: session, home: home, pipe: pipe, world)
+                let socket = SimulatedSocket(
+                    world.nextSocket(), user: user, session: session, home: home, pipe: pipe, world)
                 self.socket = socket
                 pipe.lost = { [weak self] in self?.connectionLost(socket) }
                 let isListener = world.scenario.listeners > 0 && simulation.chance(world.scenario.listeners)
@@ -158,7 +162,9 @@ final class SimulatedClient {
         socket = nil
         checkMissing()
         // The gateway notices the loss later.
-        simulation.after(simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)) {
+        simulation.after(
+            simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)
+        ) {
             lost.home.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
         }
         let pause = world.isQuiet ? simulation.span(10_000...500_000) : simulation.span(10_000...8_000_000)
@@ -230,7 +236,9 @@ final class SimulatedClient {
             failedReplays = succeeded ? 0 : failedReplays + 1
             guard !succeeded, let socket, failedReplays < Self.replayTries else { return }
             isReplayDue = true
-            simulation.after(simulation.span(100_000...2_000_000), .init(what: "client asks for its replay again", a: number)) { [self] in ask(socket)
+            simulation.after(
+                simulation.span(100_000...2_000_000), .init(what: "client asks for its replay again", a: number)
+            ) { [self] in ask(socket)
             }
         case .signal, .other, .replayBegins, .close: break
         }
@@ -249,7 +257,8 @@ final class SimulatedClient {
 
     private func told(_ id: Int, _ position: Position, isShown: Bool = false) {
         digest.add(position.rawValue &* 8 &+ Int64(id))
-        simulation.note(.init(what: isShown ? "shown to client" : "told to client", a: number, b: id, c: position.rawValue))
+        simulation.note(
+            .init(what: isShown ? "shown to client" : "told to client", a: number, b: id, c: position.rawValue))
         if !isShown || position > lastTold[id] {
             if position <= lastTold[id], !(isJustShown[id] && position == lastTold[id]) {
                 complain("change \(position) of conversation \(id) came after \(lastTold[id])")
@@ -258,12 +267,18 @@ final class SimulatedClient {
         }
         isJustShown[id] = isShown
         guard position > .zero else { return }
-        if !world.log.isVisible(position, of: id, to: user) || !isShown && world.log.isHidden(position, of: id, from: user) {
+        if !world.log.isVisible(position, of: id, to: user)
+            || !isShown && world.log.isHidden(position, of: id, from: user)
+        {
             complain("was told change \(position) of conversation \(id), which is none of its business")
         }
-        if let gone = goneUpTo[id], position > gone, case .messageCreated = world.log.conversations[id].log[Int(position.rawValue) - 1].content {
+        if let gone = goneUpTo[id], position > gone,
+            case .messageCreated = world.log.conversations[id].log[Int(position.rawValue) - 1].content
+        {
             if isDeletionRecent[id] {
-                complain("was told message \(position) of conversation \(id), which it has deleted, before it was shown the conversation again")
+                complain(
+                    "was told message \(position) of conversation \(id), which it has deleted, before it was shown the conversation again"
+                )
             }
             // The gateway does not know of a deletion before the start of the replay. A client loads what it does not
             // have.
@@ -282,11 +297,14 @@ final class SimulatedClient {
         // Packets that overtake the deletion still count the deleted messages.
         let isAhead = knownDeletions[id] < world.log.conversations[id].deletions[user].entry
         let accepted = [right] + world.log.formerCounts(of: id, at: position, for: user)
-        if !isAhead, !accepted.contains(where: { told.unread ?? $0.unread == $0.unread && told.total ?? $0.total == $0.total }) {
+        if !isAhead,
+            !accepted.contains(where: { told.unread ?? $0.unread == $0.unread && told.total ?? $0.total == $0.total })
+        {
             complain("was told \(told) of conversation \(id) at \(position), where \(right) is right")
         }
         digest.add((told.unread ?? -1) &* 1_000_003 &+ (told.total ?? -1))
-        counts[id] = LogService.Counts(unread: told.unread ?? counts[id]?.unread, total: told.total ?? counts[id]?.total)
+        counts[id] = LogService.Counts(
+            unread: told.unread ?? counts[id]?.unread, total: told.total ?? counts[id]?.total)
     }
 
     private func isGone(_ id: Int) -> Bool { world.log.conversations[id].deletions[user].isWhole }
@@ -339,8 +357,12 @@ final class SimulatedClient {
     func judgeAll() {
         if pipe == nil { complain("has no connection in the end") }
         forEachMissing { id, change in complain("was never told change \(change.position) of conversation \(id)") }
-        for change in world.log.own[user] where isMissing(change) { complain("was never told entry \(change.position) of its own log") }
-        for id in goneUpTo.indices where goneUpTo[id] != nil && !isGone(id) { complain("does not see conversation \(id), which has come back") }
+        for change in world.log.own[user] where isMissing(change) {
+            complain("was never told entry \(change.position) of its own log")
+        }
+        for id in goneUpTo.indices where goneUpTo[id] != nil && !isGone(id) {
+            complain("does not see conversation \(id), which has come back")
+        }
         guard world.scenario.hasCounts else { return }
         for id in counts.indices where counts[id] != currentCounts(of: id) && !mayBeUnshown(id) {
             // A deleted conversation has nothing left to count.
@@ -352,7 +374,9 @@ final class SimulatedClient {
     }
 
     /// Returns true if the user left the conversation, possibly before it could be shown.
-    private func mayBeUnshown(_ id: Int) -> Bool { world.scenario.unshowable > 0 && world.log.conversations[id].leftAt[user] != nil }
+    private func mayBeUnshown(_ id: Int) -> Bool {
+        world.scenario.unshowable > 0 && world.log.conversations[id].leftAt[user] != nil
+    }
 
     private func isMissing(_ change: UserChange) -> Bool {
         let index = Int(change.position.rawValue)
@@ -368,9 +392,12 @@ final class SimulatedClient {
             for change in world.log.conversations[id].log.reversed() where !isGone(id) && change.position > upTo {
                 guard change.createdAt.microseconds >= since else { break }
                 let index = Int(change.position.rawValue)
-                guard !(index < seen[id].count && seen[id][index]), world.log.isTold(change, of: id, to: user) else { continue }
+                guard !(index < seen[id].count && seen[id][index]), world.log.isTold(change, of: id, to: user) else {
+                    continue
+                }
                 // The messages of a conversation that could not be shown for some time are loaded when it is shown.
-                let isMessage = if case .messageCreated = change.content { world.scenario.unshowable == 0 } else { false }
+                let isMessage =
+                    if case .messageCreated = change.content { world.scenario.unshowable == 0 } else { false }
                 let isContained = !isMessage && change.position <= shownUpTo[id]
                 if !isContained { body(id, change) }
             }

@@ -30,7 +30,8 @@ final class SimulatedGateway: @unchecked Sendable {
         fanOut = FanOut(
             loop: loop, source: services, logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() },
             jitter: { 0.875 + Double(simulation.int(0...250)) / 1000 })
-        homes = (0..<world.scenario.loopsPerGateway).map { SimulatedHome($0, self, VirtualEventLoop(index * 10 + 1 + $0, simulation)) }
+        homes = (0..<world.scenario.loopsPerGateway)
+            .map { SimulatedHome($0, self, VirtualEventLoop(index * 10 + 1 + $0, simulation)) }
         _ = fanOut.start(registries: homes.map(\.registry), subscriptions: services)
     }
 
@@ -57,7 +58,8 @@ final class SimulatedGateway: @unchecked Sendable {
             case (.conversation, .change(let change)): fanOut.changePublished(change)
             case (.conversation(let id), .signal(let user)):
                 fanOut.typingPublished(
-                    TypingSignal(conversationID: world.log.ids[id], user: world.log.userIDs[user], action: .started), goodFor: nil)
+                    TypingSignal(conversationID: world.log.ids[id], user: world.log.userIDs[user], action: .started),
+                    goodFor: nil)
             case (.user(let user), .notice(let content)): noticed(content, of: world.log.keys[user])
             case (.conversation, .notice), (.user, .change), (.user, .signal): break
             }
@@ -85,7 +87,8 @@ final class SimulatedHome: @unchecked Sendable {
         self.loop = loop
         registry = LoopRegistry(
             index: index, loop: loop, fanOut: gateway.fanOut,
-            renderer: Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org"), answers: AnswerBudget(limit: 1 << 30),
+            renderer: Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org"),
+            answers: AnswerBudget(limit: 1 << 30),
             services: gateway.services)
     }
 }

@@ -10,7 +10,9 @@ struct SimulatedLedger {
     private var ledger = PacketLedger()
     private let start = ContinuousClock.now
 
-    mutating func connectionOpened(handshakeBegan: Int64) { ledger.connectionOpened(handshakeBegan: instant(handshakeBegan)) }
+    mutating func connectionOpened(handshakeBegan: Int64) {
+        ledger.connectionOpened(handshakeBegan: instant(handshakeBegan))
+    }
 
     /// Adds a packet.
     /// - Returns: the violated promise, if any.
@@ -28,12 +30,16 @@ struct SimulatedLedger {
 
     private func json(_ content: SimulatedPipe.Content) -> JSONValue {
         switch content {
-        case .change(let id, let position, _): change("update", id, position, [["operation": "set", "property": "change"]])
-        case .numbers(let id, let position, _): change("update", id, position, [["operation": "set", "property": "unread_message_count"]])
-        case .shown(let id, let view, let position, _): change("create", id, position, ["position": .integer(view.rawValue)])
+        case .change(let id, let position, _):
+            change("update", id, position, [["operation": "set", "property": "change"]])
+        case .numbers(let id, let position, _):
+            change("update", id, position, [["operation": "set", "property": "unread_message_count"]])
+        case .shown(let id, let view, let position, _):
+            change("create", id, position, ["position": .integer(view.rawValue)])
         case .ownShown(_, let id, let view, _): change("create", id, nil, ["position": .integer(view.rawValue)])
         case .ownHidden(_, let id): change("delete", id, nil, .null)
-        case .replayAnswered(let isSuccess): ["type": "response", "body": ["method": "Event.replay", "success": .bool(isSuccess)]]
+        case .replayAnswered(let isSuccess):
+            ["type": "response", "body": ["method": "Event.replay", "success": .bool(isSuccess)]]
         case .own, .signal, .other, .replayBegins, .close: ["type": "signal"]
         }
     }

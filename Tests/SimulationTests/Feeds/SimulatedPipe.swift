@@ -94,7 +94,9 @@ final class SimulatedPipe {
     private func planRead() {
         guard !isReadPlanned, !isStopped, !isClosed, next < packets.count else { return }
         isReadPlanned = true
-        world.simulation.after(world.simulation.span(200...8000), .init(what: "reads: client", a: client)) { [self] in read() }
+        world.simulation.after(world.simulation.span(200...8000), .init(what: "reads: client", a: client)) { [self] in
+            read()
+        }
     }
 
     private func read() {

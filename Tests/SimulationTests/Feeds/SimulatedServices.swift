@@ -32,7 +32,8 @@ final class SimulatedServices: @unchecked Sendable {
 
     /// - Parameter isAnswered: false: the call is sent and never answered.
     private func call<Answer: Sendable>(
-        _ what: StaticString, isForHeads: Bool = false, isAnswered: Bool = true, on loop: any EventLoop, _ body: @escaping (LogService) -> Answer
+        _ what: StaticString, isForHeads: Bool = false, isAnswered: Bool = true, on loop: any EventLoop,
+        _ body: @escaping (LogService) -> Answer
     ) -> EventLoopFuture<Answer> {
         let promise = loop.makePromise(of: Answer.self)
         guard isAnswered else {
@@ -47,13 +48,20 @@ final class SimulatedServices: @unchecked Sendable {
 }
 
 extension SimulatedServices: ChangeSource {
-    func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage> {
+    func changes(
+        of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
+    ) -> EventLoopFuture<ChangePage> {
         world.counts["repairs", default: 0] += 1
         let isFalse = sabotage == .staleNumbers
         return call("repair at the log", isAnswered: sabotage != .noRepair, on: loop) { log in
-            var page = log.changes(of: log.index(of: conversation), after: position, users: users.map { log.index(of: $0) })
+            var page = log.changes(
+                of: log.index(of: conversation), after: position, users: users.map { log.index(of: $0) })
             // A change with counts of other users only leaves the known counts unchanged.
-            if isFalse { for index in page.changes.indices { page.changes[index].counts = [LogService.nobody: LogService.noCounts] } }
+            if isFalse {
+                for index in page.changes.indices {
+                    page.changes[index].counts = [LogService.nobody: LogService.noCounts]
+                }
+            }
             return page
         }
     }
@@ -63,7 +71,9 @@ extension SimulatedServices: ChangeSource {
         return call("heads at the log", isForHeads: true, isAnswered: isAnswered, on: loop) { $0.heads(since: since) }
     }
 
-    func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]> {
+    func userChanges(
+        of user: UserKey, after position: Position, on loop: any EventLoop
+    ) -> EventLoopFuture<[UserChange]> {
         call("repair of user at the log", isAnswered: sabotage != .noRepair, on: loop) {
             $0.userChanges(of: $0.index(of: user.user), after: position)
         }
@@ -74,14 +84,20 @@ extension SimulatedServices: ChangeSource {
 
 extension SimulatedServices: ChannelSubscriptions {
     var isAvailable: Bool { world.pubSub.isAvailable(gateway) }
-    func subscribe(_ channels: [String]) { for channel in channels { world.pubSub.subscribe(world.channels[channel], gateway) } }
-    func unsubscribe(_ channels: [String]) { for channel in channels { world.pubSub.unsubscribe(world.channels[channel], gateway) } }
+    func subscribe(_ channels: [String]) {
+        for channel in channels { world.pubSub.subscribe(world.channels[channel], gateway) }
+    }
+    func unsubscribe(_ channels: [String]) {
+        for channel in channels { world.pubSub.unsubscribe(world.channels[channel], gateway) }
+    }
     /// Returns immediately: catch-ups wait in virtual time, with ``SimulatedGateway/confirmation(of:user:_:)``.
     func confirmation(of channels: [String], deadline: ContinuousClock.Instant) async throws(RedisError) {}
 }
 
 extension SimulatedServices: RegistryServices {
-    func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?> { loop.makeSucceededFuture(nil) }
+    func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?> {
+        loop.makeSucceededFuture(nil)
+    }
 
     func knownIdentity(of key: UserKey) -> BasicIdentity? { BasicIdentity(userID: key.user) }
     func remember(_ identity: BasicIdentity, in app: AppID) {}

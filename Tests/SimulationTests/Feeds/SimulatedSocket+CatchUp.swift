@@ -26,7 +26,8 @@ extension SimulatedSocket {
         for action in actions {
             switch action {
             case .answerReplay, .limit(.caughtUp): answers.append(action)
-            case .limit(.pending): others.append(.limit(.pending(since: max(sequence.lastStamp, schedule.beginning(at: moment)))))
+            case .limit(.pending):
+                others.append(.limit(.pending(since: max(sequence.lastStamp, schedule.beginning(at: moment)))))
             default: others.append(action)
             }
         }
@@ -48,11 +49,14 @@ extension SimulatedSocket {
                 perform(schedule.retrySetAside(at: moment) { registration.isIn($0) })
             }
         case .retry(let attempt):
-            whileCurrent(attempt, in: .microseconds(1000 * world.simulation.span(CatchUpTiming.servicePause))) { [self] in
+            whileCurrent(attempt, in: .microseconds(1000 * world.simulation.span(CatchUpTiming.servicePause))) {
+                [self] in
                 perform(schedule.retry(at: moment) { registration.isIn($0) })
             }
         case .closeUnlessReplayed(let attempt):
-            if sabotage != .noReplayPatience { whileCurrent(attempt, in: CatchUpTiming.replayPatience) { [self] in close() } }
+            if sabotage != .noReplayPatience {
+                whileCurrent(attempt, in: CatchUpTiming.replayPatience) { [self] in close() }
+            }
         case .closeBehind: close()
         case .retryLater: break
         }
@@ -137,7 +141,9 @@ extension SimulatedSocket {
         switch change.content {
         case .conversationHidden(let id, _, wholly: true): .ownHidden(change.position, world.log.index(of: id))
         case .conversationShown(let view?):
-            .ownShown(change.position, world.log.index(of: view.conversation.id), view: view.conversation.position, counts(of: view))
+            .ownShown(
+                change.position, world.log.index(of: view.conversation.id), view: view.conversation.position,
+                counts(of: view))
         default: .own(change.position)
         }
     }
@@ -147,7 +153,8 @@ extension SimulatedSocket {
     }
 
     private func shown(_ view: ConversationView, at position: Position) -> SimulatedPipe.Content {
-        .shown(world.log.index(of: view.conversation.id), view: view.conversation.position, at: position, counts(of: view))
+        .shown(
+            world.log.index(of: view.conversation.id), view: view.conversation.position, at: position, counts(of: view))
     }
 }
 
@@ -162,7 +169,9 @@ extension SimulatedSocket: AttachableSocket {
         var point = point
         if sabotage == .hiddenForgotten { point.isHidden = false }
         // Sabotage: a socket that claims to have read changes that it has not read can join at any position.
-        if sabotage == .noAttachRule { point.position = max(point.position, point.fanOutLast, registry.conversations[point.id]?.last ?? .zero) }
+        if sabotage == .noAttachRule {
+            point.position = max(point.position, point.fanOutLast, registry.conversations[point.id]?.last ?? .zero)
+        }
         guard registry.attach(self, at: point) else {
             world.counts["refused", default: 0] += 1
             return false
@@ -170,16 +179,21 @@ extension SimulatedSocket: AttachableSocket {
         guard !wasMember, registration.isIn(point.id) else { return true }
         schedule.membership.attached(point.id, at: point.position)
         let id = world.log.index(of: point.id)
-        world.simulation.note(.init(what: "attached: socket, conversation, position", a: number, b: id, c: point.position.rawValue))
+        world.simulation.note(
+            .init(what: "attached: socket, conversation, position", a: number, b: id, c: point.position.rawValue))
         guard sabotage == .noSkip, let members = registry.conversations[point.id]?.members else { return true }
-        for index in members.indices where members[index].socket === self { registry.conversations[point.id]?.members[index].skip = .zero }
+        for index in members.indices where members[index].socket === self {
+            registry.conversations[point.id]?.members[index].skip = .zero
+        }
         return true
     }
 
     func attachUser(position: Position, fanOutLast: Position) -> Bool {
         guard isOpen else { return true }
         var position = position
-        if sabotage == .noAttachRule { position = max(position, fanOutLast, registry.userSockets[registration.key]?.cursor.last ?? .zero) }
+        if sabotage == .noAttachRule {
+            position = max(position, fanOutLast, registry.userSockets[registration.key]?.cursor.last ?? .zero)
+        }
         return registry.attachUser(self, position: position, fanOutLast: fanOutLast)
     }
 

@@ -20,7 +20,8 @@ extension SimulatedSocket: RegisteredSocket {
             let body = SentPackets.body(of: tail, values)
             if let position = body?["user_position"]?.integerValue {
                 send(own(body, at: Position(position)), stamp: stamp.time)
-            } else if let position = body?["position"]?.integerValue, let counts = SentPackets.counts(in: rendering, values),
+            } else if let position = body?["position"]?.integerValue,
+                let counts = SentPackets.counts(in: rendering, values),
                 let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) })
             {
                 world.counts["numbers after a repair", default: 0] += 1
@@ -33,19 +34,25 @@ extension SimulatedSocket: RegisteredSocket {
     }
 
     private func own(_ body: JSONValue?, at position: Position) -> SimulatedPipe.Content {
-        guard let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) }) else { return .own(position) }
+        guard let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) }) else {
+            return .own(position)
+        }
         let index = world.log.index(of: id)
         if body?["operation"]?.stringValue == "delete" {
             return body?["data"]?["from_position"]?.integerValue == nil ? .ownHidden(position, index) : .own(position)
         }
-        guard case .conversationShown(.some) = world.log.own[user][Int(position.rawValue) - 1].content else { return .own(position) }
+        guard case .conversationShown(.some) = world.log.own[user][Int(position.rawValue) - 1].content else {
+            return .own(position)
+        }
         let data = body?["data"]
         // An entry read from the log contains the conversation's state at the time of the read, not at the time of the
         // restore.
         let view = Position(data?["position"]?.integerValue ?? 1)
-        let counts = LogService.Counts(unread: data?["unread_message_count"]?.integerValue, total: data?["total_message_count"]?.integerValue)
+        let counts = LogService.Counts(
+            unread: data?["unread_message_count"]?.integerValue, total: data?["total_message_count"]?.integerValue)
         guard world.scenario.hasCounts else { return .ownShown(position, index, view: view, nil) }
-        return .ownShown(position, index, view: world.log.position(of: counts, in: index, since: view, for: user), counts)
+        return .ownShown(
+            position, index, view: world.log.position(of: counts, in: index, since: view, for: user), counts)
     }
 
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
@@ -61,10 +68,12 @@ extension SimulatedSocket: RegisteredSocket {
         switch event {
         case .left(let id, let record):
             let index = world.log.index(of: id)
-            world.simulation.note(.init(what: "left: socket, conversation, position", a: number, b: index, c: record.position.rawValue))
+            world.simulation.note(
+                .init(what: "left: socket, conversation, position", a: number, b: index, c: record.position.rawValue))
             schedule.membership.left(id, record: record)
         case .canRejoin: perform(schedule.startLateJoins(at: moment) { registration.isIn($0) })
-        case .returns(let id, let position): perform(schedule.join([id: position], at: moment) { registration.isIn($0) })
+        case .returns(let id, let position):
+            perform(schedule.join([id: position], at: moment) { registration.isIn($0) })
         case .added(let id, let position):
             let known = registration.position(in: id)
             perform(schedule.added(to: id, since: position, known: known, at: moment) { registration.isIn($0) })

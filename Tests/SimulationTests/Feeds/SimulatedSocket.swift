@@ -91,7 +91,9 @@ final class SimulatedSocket: @unchecked Sendable {
         if sabotage == .durablesDropped, !pipe.isWritable, case .change = content { return }
         var limit = ceiling
         if let owed = registration.firstDeferredChangeTime { limit = min(limit ?? owed, owed) }
-        append(content, bytes: content.bytes, stamp: sequence.allowed(shown(stamp), ceiling: limit, isTimeKnown: isTimeKnown))
+        append(
+            content, bytes: content.bytes,
+            stamp: sequence.allowed(shown(stamp), ceiling: limit, isTimeKnown: isTimeKnown))
     }
 
     /// Sabotage: returns the current time or the wall clock's time instead of the stamp.
@@ -115,7 +117,9 @@ final class SimulatedSocket: @unchecked Sendable {
 
     func append(_ content: SimulatedPipe.Content, bytes: Int, stamp: Timestamp? = nil) {
         if outbox.isEmpty { registry.touched(self) }
-        outbox.append(SimulatedPipe.Packet(content: content, counter: sequence.counter, stamp: stamp ?? sequence.lastStamp, bytes: bytes))
+        outbox.append(
+            SimulatedPipe.Packet(
+                content: content, counter: sequence.counter, stamp: stamp ?? sequence.lastStamp, bytes: bytes))
         outboxBytes += bytes
         if let stamp { sequence.sent(1, stamp: stamp) }
     }
@@ -127,7 +131,9 @@ final class SimulatedSocket: @unchecked Sendable {
         outbox = []
         outboxBytes = 0
         guard !isClosing else { return 0 }
-        if case .abandon = outgoing.admit(bytes, isWritable: pipe.isWritable, bound: world.scenario.backlogBound), sabotage != .noBound {
+        if case .abandon = outgoing.admit(bytes, isWritable: pipe.isWritable, bound: world.scenario.backlogBound),
+            sabotage != .noBound
+        {
             world.counts["abandoned", default: 0] += 1
             abandon()
             return 0

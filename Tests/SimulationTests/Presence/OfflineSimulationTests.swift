@@ -13,7 +13,8 @@ struct OfflineSimulationTests {
         Seeds.check(Seeds.chosen(200), suite: Self.suite) { OfflineWorld.run($0, PresencePeriods(), departure) }
     }
 
-    @Test("longer periods violate the promise, and the simulation detects it", arguments: OfflineWorld.Departure.allCases)
+    @Test(
+        "longer periods violate the promise, and the simulation detects it", arguments: OfflineWorld.Departure.allCases)
     func longer(_ departure: OfflineWorld.Departure) {
         var periods = PresencePeriods()
         periods.lease = .seconds(60)

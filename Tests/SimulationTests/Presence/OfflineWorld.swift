@@ -59,12 +59,15 @@ final class OfflineWorld {
         simulation.run(until: simulation.now + 400_000_000)
         if let toldAt, let departedAt {
             if toldAt < departedAt { simulation.violated("the user is offline before they have gone") }
-            if toldAt - departedAt > departure.promise { simulation.violated("followers are told after \((toldAt - departedAt) / 1000) ms") }
+            if toldAt - departedAt > departure.promise {
+                simulation.violated("followers are told after \((toldAt - departedAt) / 1000) ms")
+            }
         } else {
             simulation.violated("followers are never told")
         }
         return RunReport(
-            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations, lastEvents: simulation.lastEvents, digest: 0,
+            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations,
+            lastEvents: simulation.lastEvents, digest: 0,
             counts: ["milliseconds": Int(((toldAt ?? 0) - (departedAt ?? 0)) / 1000)])
     }
 
@@ -81,13 +84,17 @@ final class OfflineWorld {
         if (slot + turn) % renewal.seconds == 0 {
             simulation.after(way, "the lease is renewed") { self.renewed() }
         }
-        simulation.after(SocketLoop.upkeepPeriod.nanoseconds / 1000 + simulation.span(0...2000), "upkeep") { self.upkeep() }
+        simulation.after(SocketLoop.upkeepPeriod.nanoseconds / 1000 + simulation.span(0...2000), "upkeep") {
+            self.upkeep()
+        }
     }
 
     private func release() {
         isConnected = false
         guard departure != .releaseIsLost else { return }
-        simulation.after(way, "the lease is released") { [self] in leaseEnds = min(leaseEnds, simulation.now + microseconds(periods.grace)) }
+        simulation.after(way, "the lease is released") { [self] in
+            leaseEnds = min(leaseEnds, simulation.now + microseconds(periods.grace))
+        }
     }
 
     private func depart() {
@@ -126,7 +133,9 @@ final class OfflineWorld {
 
         func plan() {
             let every = world.microseconds(world.periods.sweepEvery)
-            world.simulation.after(world.simulation.span(every * 3 / 4...every * 5 / 4), .init(what: "sweep by instance", a: number)) { [self] in
+            world.simulation.after(
+                world.simulation.span(every * 3 / 4...every * 5 / 4), .init(what: "sweep by instance", a: number)
+            ) { [self] in
                 let now = world.epoch + .microseconds(world.simulation.now - Simulation.start)
                 guard !schedule.due(at: now).isEmpty else { return plan() }
                 world.simulation.after(world.way, .init(what: "sweep in Redis for instance", a: number)) { [self] in

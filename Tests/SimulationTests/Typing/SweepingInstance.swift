@@ -14,7 +14,9 @@ final class SweepingInstance {
         self.number = number
         self.world = world
         let shortest = min(world.scenario.settings.pauseAfter, world.scenario.settings.finishAfter)
-        schedule = SweepSchedule(shards: world.scenario.shards, shortestPeriod: world.scenario.sabotage == .longRest ? shortest * 6 : shortest)
+        schedule = SweepSchedule(
+            shards: world.scenario.shards,
+            shortestPeriod: world.scenario.sabotage == .longRest ? shortest * 6 : shortest)
     }
 
     /// The virtual time as an instant. Only differences of instants matter, so the run is reproducible.
@@ -22,7 +24,9 @@ final class SweepingInstance {
 
     func plan() {
         let every = Int64(world.scenario.settings.sweepEvery / .microseconds(1))
-        world.simulation.after(world.simulation.span(every * 3 / 4...every * 5 / 4), .init(what: "sweep by instance", a: number)) { [self] in
+        world.simulation.after(
+            world.simulation.span(every * 3 / 4...every * 5 / 4), .init(what: "sweep by instance", a: number)
+        ) { [self] in
             check()
         }
     }
@@ -37,13 +41,17 @@ final class SweepingInstance {
             // A sweep may be executed although its answer is lost.
             let isDone = !world.redis.isAway && (!isFailing || simulation.chance(500))
             for shard in due {
-                let finding = isDone ? world.redis.sweep(shard, isAnnouncedTwice: world.scenario.sabotage == .announcedTwice) : .failed
+                let finding =
+                    isDone
+                    ? world.redis.sweep(shard, isAnnouncedTwice: world.scenario.sabotage == .announcedTwice) : .failed
                 switch isFailing ? .failed : finding {
                 case .nothing(let next): schedule.foundNothing(at: shard, now: began, next: next)
                 case .work, .failed: schedule.foundWork(at: shard)
                 }
             }
-            simulation.after(isFailing ? 300_000 : 1000, .init(what: "sweep answered to instance", a: number)) { [self] in plan() }
+            simulation.after(isFailing ? 300_000 : 1000, .init(what: "sweep answered to instance", a: number)) {
+                [self] in plan()
+            }
         }
     }
 }

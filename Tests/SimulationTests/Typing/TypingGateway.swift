@@ -71,20 +71,26 @@ final class TypingGateway {
         digest.add(Int64(typist))
         digest.add(simulation.now)
         judge(typist)
-        indicators[typist] = action == .finished ? nil : Indicator(action: action, toldAt: simulation.now, goodUntil: simulation.now + time)
+        indicators[typist] =
+            action == .finished
+            ? nil : Indicator(action: action, toldAt: simulation.now, goodUntil: simulation.now + time)
     }
 
     /// Checks that the current indicator is not outdated.
     private func judge(_ typist: Int) {
         guard let indicator = indicators[typist] else { return }
-        if simulation.now > indicator.goodUntil + 1_000_000 + Self.slack { complain("was shown \(indicator.action) for too long", typist) }
+        if simulation.now > indicator.goodUntil + 1_000_000 + Self.slack {
+            complain("was shown \(indicator.action) for too long", typist)
+        }
         // The maximum age of the typist's last signal, if no fault has occurred since.
         let heardAt = world.typists[typist].heardAt
         let (pause, finish) = (world.scenario.settings.pauseAfter, world.scenario.settings.finishAfter)
         let calm = Int64((pause + finish) * 2 / .microseconds(1)) + 20_000_000
         guard !world.redis.isAway, max(lostAt[typist], world.redis.disturbedAt) < heardAt - calm else { return }
         let limit = Int64((indicator.action == .started ? pause : pause + finish) / .microseconds(1))
-        if simulation.now - heardAt > limit + Self.slack { complain("was shown \(indicator.action) long after their last signal", typist) }
+        if simulation.now - heardAt > limit + Self.slack {
+            complain("was shown \(indicator.action) long after their last signal", typist)
+        }
     }
 
     /// Checks the end of an indicator that the gateway no longer receives announcements for. A gateway must not end it

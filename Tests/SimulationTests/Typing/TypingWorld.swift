@@ -15,7 +15,9 @@ final class TypingWorld {
     private(set) var isQuiet = false
     var counts: [String: Int] = [:]
 
-    static func run(_ seed: UInt64, sabotage: TypingScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil) -> RunReport {
+    static func run(
+        _ seed: UInt64, sabotage: TypingScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil
+    ) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow
         let world = TypingWorld(simulation, TypingScenario(simulation, sabotage: sabotage))
@@ -49,7 +51,8 @@ final class TypingWorld {
         for gateway in gateways { digest.add(Int64(bitPattern: gateway.digest.value)) }
         digest.add(Int64(simulation.steps))
         return RunReport(
-            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations, lastEvents: simulation.lastEvents,
+            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations,
+            lastEvents: simulation.lastEvents,
             digest: digest.value, counts: counts)
     }
 
@@ -74,7 +77,9 @@ final class TypingWorld {
         let last = announced[typist]
         guard action == last.action, redis.disturbedAt < last.at else { return }
         if action == .finished { simulation.violated("that typist \(typist) has finished was announced twice") }
-        if simulation.now - last.at < 2_400_000 { simulation.violated("that typist \(typist) has \(action) was announced twice") }
+        if simulation.now - last.at < 2_400_000 {
+            simulation.violated("that typist \(typist) has \(action) was announced twice")
+        }
     }
 
     // MARK: Faults

@@ -24,7 +24,9 @@ struct Checker {
                 case .message(let id): messages[id, default: []].append(change.position)
                 case .metadata(let effects):
                     for effect in effects {
-                        if let value = effect.value { values[value, default: []].append((effect.path, change.position)) }
+                        if let value = effect.value {
+                            values[value, default: []].append((effect.path, change.position))
+                        }
                     }
                 default: break
                 }
@@ -68,7 +70,9 @@ struct Checker {
 
     private mutating func checkLog(of conversation: History.Conversation) {
         for (index, change) in conversation.log.enumerated() where change.position != index + 1 {
-            found(change.position > index + 1 ? .gap : .duplicated, "\(conversation.id): position \(change.position) where \(index + 1) was due")
+            found(
+                change.position > index + 1 ? .gap : .duplicated,
+                "\(conversation.id): position \(change.position) where \(index + 1) was due")
             return
         }
         var messages: Set<String> = []
@@ -76,7 +80,9 @@ struct Checker {
         for change in conversation.log {
             switch change.kind {
             case .message(let id):
-                if !messages.insert(id).inserted { found(.duplicated, "\(conversation.id): message \(id) was made twice") }
+                if !messages.insert(id).inserted {
+                    found(.duplicated, "\(conversation.id): message \(id) was made twice")
+                }
             case .metadata(let effects):
                 for case let value? in effects.map(\.value) where !values.insert(value).inserted {
                     found(.duplicated, "\(conversation.id): value \(value) was written twice")
@@ -110,29 +116,40 @@ struct Checker {
         let id = conversation.id
         if conversation.log.isEmpty { found(.lost, "\(id): there is no such conversation") }
         if participants != conversation.participants {
-            found(.inconsistent, "\(id): participants are \(conversation.participants.sorted()), by the log \(participants.sorted())")
+            found(
+                .inconsistent,
+                "\(id): participants are \(conversation.participants.sorted()), by the log \(participants.sorted())")
         }
-        if metadata != conversation.metadata { found(.inconsistent, "\(id): metadata is \(conversation.metadata), by the log \(metadata)") }
+        if metadata != conversation.metadata {
+            found(.inconsistent, "\(id): metadata is \(conversation.metadata), by the log \(metadata)")
+        }
         let listed = conversation.messages.map(\.id)
         if Set(listed).count != listed.count { found(.duplicated, "\(id): a message is listed twice") }
-        for lost in Set(messages).subtracting(listed) { found(.lost, "\(id): message \(lost) is in the log, but not listed") }
-        for strange in Set(listed).subtracting(messages) { found(.invented, "\(id): message \(strange) is listed, but not in the log") }
+        for lost in Set(messages).subtracting(listed) {
+            found(.lost, "\(id): message \(lost) is in the log, but not listed")
+        }
+        for strange in Set(listed).subtracting(messages) {
+            found(.invented, "\(id): message \(strange) is listed, but not in the log")
+        }
         for message in conversation.messages {
-            let unread = mustHaveRead[message.id, default: []].intersection(message.recipients).subtracting(message.readers)
+            let unread = mustHaveRead[message.id, default: []].intersection(message.recipients)
+                .subtracting(message.readers)
             for user in unread { found(.inconsistent, "\(id): \(user) came after \(message.id), and has not read it") }
         }
         for (user, count) in conversation.counts where count.reported != count.shown {
             found(.inconsistent, "\(id): unread for \(user) is \(count.reported), and \(count.shown) messages say so")
         }
         for (user, count) in conversation.unread {
-            let recount = conversation.messages.filter { $0.sender != user && $0.recipients.contains(user) && !$0.readers.contains(user) }.count
+            let recount = conversation.messages
+                .filter { $0.sender != user && $0.recipients.contains(user) && !$0.readers.contains(user) }.count
             if count != recount { found(.inconsistent, "\(id): unread for \(user) is \(count), counted \(recount)") }
         }
     }
 
     private static func apply(_ effect: History.Conversation.Change.Effect, to tree: inout [String: String]) {
         tree = tree.filter { path, _ in
-            path != effect.path && !path.hasPrefix(effect.path + ".") && !(effect.value != nil && effect.path.hasPrefix(path + "."))
+            path != effect.path && !path.hasPrefix(effect.path + ".")
+                && !(effect.value != nil && effect.path.hasPrefix(path + "."))
         }
         if effect.path.isEmpty { tree = [:] }
         tree[effect.path] = effect.value
@@ -153,7 +170,9 @@ struct Checker {
                 if times > 0 { found(.invented, "\(operation.conversation): \(operation.action) was refused") }
             case (.read(let message), .acknowledged):
                 guard let read = messages[message], read.recipients.contains(operation.actor) else { continue }
-                if !read.readers.contains(operation.actor) { found(.lost, "\(operation.conversation): \(operation.actor) has read \(message)") }
+                if !read.readers.contains(operation.actor) {
+                    found(.lost, "\(operation.conversation): \(operation.actor) has read \(message)")
+                }
             default: break
             }
         }
@@ -172,7 +191,8 @@ struct Checker {
         for conversation in history.conversations {
             for change in conversation.log {
                 switch change.kind {
-                case .message(let id) where !sent.contains(id): found(.invented, "\(conversation.id): no client sent \(id)")
+                case .message(let id) where !sent.contains(id):
+                    found(.invented, "\(conversation.id): no client sent \(id)")
                 case .metadata(let effects):
                     for case let value? in effects.map(\.value) where !written.contains(value) {
                         found(.invented, "\(conversation.id): no client wrote \(value)")
@@ -189,9 +209,12 @@ struct Checker {
         for conversation in history.conversations {
             let placed = history.operations
                 .filter { $0.conversation == conversation.id }
-                .compactMap { operation in places[conversation.id]?.positions(of: operation.action).first.map { (operation, $0) } }
+                .compactMap { operation in
+                    places[conversation.id]?.positions(of: operation.action).first.map { (operation, $0) }
+                }
                 .sorted { $0.0.begun < $1.0.begun }
-            let ended = placed.filter { if case .acknowledged = $0.0.outcome { true } else { false } }.sorted { $0.0.ended < $1.0.ended }
+            let ended = placed.filter { if case .acknowledged = $0.0.outcome { true } else { false } }
+                .sorted { $0.0.ended < $1.0.ended }
             var (next, latest): (Int, (operation: History.Operation, position: Int)?) = (0, nil)
             for (operation, position) in placed {
                 while next < ended.count, ended[next].0.ended < operation.begun {
@@ -218,7 +241,9 @@ struct Checker {
     private mutating func checkService() {
         guard history.isUndisturbed else { return }
         let asked = history.operations.filter { !$0.isCutShort }
-        func isOpen(_ operation: History.Operation) -> Bool { if case .unknown = operation.outcome { true } else { false } }
+        func isOpen(_ operation: History.Operation) -> Bool {
+            if case .unknown = operation.outcome { true } else { false }
+        }
         func isSend(_ operation: History.Operation) -> Bool { if case .send = operation.action { true } else { false } }
         for operation in asked where isSend(operation) && isOpen(operation) && !operation.isAnswered {
             found(.starved, "\(operation.conversation): \(operation.action) of \(operation.actor) was never answered")
@@ -226,7 +251,10 @@ struct Checker {
         let others = asked.filter { !isSend($0) }
         let unserved = others.filter(isOpen)
         if unserved.count * 100 > others.count * Self.allowance {
-            found(.starved, "\(unserved.count) of \(others.count) requests of honest users were not served, the first one \(unserved[0].action)")
+            found(
+                .starved,
+                "\(unserved.count) of \(others.count) requests of honest users were not served, the first one \(unserved[0].action)"
+            )
         }
     }
 
@@ -245,7 +273,9 @@ struct Checker {
             case .listed(let position): listed = max(listed, position)
             case .received(let position, let what):
                 if position < last { found(.reordered, "\(name): position \(position) after \(last)") }
-                if !known.insert("\(position) \(what)").inserted { found(.duplicated, "\(name): \(what) at \(position)") }
+                if !known.insert("\(position) \(what)").inserted {
+                    found(.duplicated, "\(name): \(what) at \(position)")
+                }
                 last = max(last, position)
                 seen.insert(position)
             }
@@ -253,15 +283,21 @@ struct Checker {
         for difference in view.differences(in: conversation) { found(.stale, "\(name): \(difference)") }
         let presence = Participation(of: view.user, in: conversation.log)
         let there = Set(conversation.messages.map(\.id))
-        for position in seen.sorted() where !presence.mayKnow(position) { found(.leaked, "\(name): position \(position)") }
+        for position in seen.sorted() where !presence.mayKnow(position) {
+            found(.leaked, "\(name): position \(position)")
+        }
         for change in conversation.log where presence.mustKnow(change.position) && !seen.contains(change.position) {
             switch change.kind {
             case .message(let id):
-                if there.contains(id), change.position > listed { found(.lost, "\(name): message at \(change.position)") }
+                if there.contains(id), change.position > listed {
+                    found(.lost, "\(name): message at \(change.position)")
+                }
             case .created, .participants, .metadata:
                 if change.position > contained { found(.lost, "\(name): \(change.kind) at \(change.position)") }
             case .messageDeleted, .deleted:
-                if change.position > max(contained, listed) { found(.lost, "\(name): \(change.kind) at \(change.position)") }
+                if change.position > max(contained, listed) {
+                    found(.lost, "\(name): \(change.kind) at \(change.position)")
+                }
             case .receipts: break
             }
         }
@@ -277,7 +313,9 @@ struct Checker {
             for (index, signal) in ordered.enumerated() where signal.action != "finished" {
                 let next = index + 1 < ordered.count ? ordered[index + 1].seconds : end
                 if next - signal.seconds > typingLimit {
-                    found(.stuck, "\(pair[0]): \(pair[1]) \(signal.action) for \(Int(next - signal.seconds)) s in \(pair[2])")
+                    found(
+                        .stuck,
+                        "\(pair[0]): \(pair[1]) \(signal.action) for \(Int(next - signal.seconds)) s in \(pair[2])")
                 }
             }
         }
@@ -288,10 +326,13 @@ extension History.View {
     /// Describes the differences between the client and the server's final view for its user. Empty if the user never
     /// took part.
     func differences(in conversation: History.Conversation) -> [String] {
-        if let shown = conversation.shown[user] { return mirror.differences(from: shown, for: user, in: conversation.log) }
+        if let shown = conversation.shown[user] {
+            return mirror.differences(from: shown, for: user, in: conversation.log)
+        }
         // Former participants keep their counts. Later deletions for all users are sent in their own logs, which the
         // history does not contain. A user who joined and left between two connections may know only the end.
-        guard mirror.unread != nil, let kept = conversation.kept[user], let end = Participation(of: user, in: conversation.log).end,
+        guard mirror.unread != nil, let kept = conversation.kept[user],
+            let end = Participation(of: user, in: conversation.log).end,
             !conversation.log.contains(where: { $0.position > end && $0.isDeletion })
         else { return [] }
         return mirror.countDifferences(from: kept)

@@ -41,7 +41,8 @@ struct Mirror: Sendable, Equatable {
     /// Adds a whole message object. Statuses only move forward.
     mutating func show(message object: JSONValue) {
         guard let id = object["id"].string, let position = object["position"].int else { return }
-        var message = messages[id] ?? Message(position: position, sender: object["sender"]["id"].string ?? "", statuses: [:])
+        var message =
+            messages[id] ?? Message(position: position, sender: object["sender"]["id"].string ?? "", statuses: [:])
         for (user, status) in object["recipient_status"].object ?? [:] { message.advance(user, to: status.string) }
         messages[id] = message
     }
@@ -57,7 +58,9 @@ struct Mirror: Sendable, Equatable {
         case ("change", "update", "Message"):
             guard let id = object["id"].string else { return }
             for operation in data.array ?? [] {
-                guard let property = operation["property"].string, property.hasPrefix(Self.statusPrefix) else { continue }
+                guard let property = operation["property"].string, property.hasPrefix(Self.statusPrefix) else {
+                    continue
+                }
                 let user = String(property.dropFirst(Self.statusPrefix.count)).replacing("\\.", with: ".")
                 messages[id]?.advance(user, to: operation["value"].string)
             }
@@ -93,7 +96,8 @@ struct Mirror: Sendable, Equatable {
 
     private mutating func set(_ path: String, _ value: String?) {
         metadata = metadata.filter { known, _ in
-            !path.isEmpty && known != path && !known.hasPrefix(path + ".") && !(value != nil && path.hasPrefix(known + "."))
+            !path.isEmpty && known != path && !known.hasPrefix(path + ".")
+                && !(value != nil && path.hasPrefix(known + "."))
         }
         metadata[path] = value
     }
@@ -102,7 +106,8 @@ struct Mirror: Sendable, Equatable {
         if let text = tree.string { return [path: text] }
         return (tree.object ?? [:])
             .reduce(into: [:]) { leaves, member in
-                leaves.merge(Self.leaves(of: member.value, under: path.isEmpty ? member.key : path + "." + member.key)) { $1 }
+                leaves.merge(Self.leaves(of: member.value, under: path.isEmpty ? member.key : path + "." + member.key))
+                { $1 }
             }
     }
 }

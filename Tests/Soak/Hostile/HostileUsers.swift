@@ -26,9 +26,12 @@ struct HostileUsers: Sendable {
     static func start(against load: Load, on system: any TestSystem, seed: UInt64) async throws -> HostileUsers {
         let app = load.clients[0].user.app
         var users: [Hostility: [TestUser]] = [:]
-        for hostility in Hostility.allCases { users[hostility] = try await app.signIn((0...1).map { "\(hostility.rawValue)\($0)" }) }
+        for hostility in Hostility.allCases {
+            users[hostility] = try await app.signIn((0...1).map { "\(hostility.rawValue)\($0)" })
+        }
         return HostileUsers(
-            users: users, victims: Array(load.clients.prefix(victimCount)), system: system, recorder: load.recorder, seed: seed)
+            users: users, victims: Array(load.clients.prefix(victimCount)), system: system, recorder: load.recorder,
+            seed: seed)
     }
 
     /// Performs all hostilities until the task is cancelled. From time to time the victims' connections are reset, and
@@ -73,7 +76,8 @@ struct HostileUsers: Sendable {
                 for operation in ["remove", "add"] {
                     for victim in victims where !Task.isCancelled {
                         let patch: JSONValue = [
-                            "operation": .string(operation), "property": "participants", "id": .string(victim.user.identity),
+                            "operation": .string(operation), "property": "participants",
+                            "id": .string(victim.user.identity),
                         ]
                         if await ask("PATCH", conversation.path, [patch], as: user) { recorder.note(.largeTrees) }
                     }
@@ -112,7 +116,9 @@ struct HostileUsers: Sendable {
             var ids: [String] = []
             for _ in 0..<Self.stretch where !Task.isCancelled {
                 let id = "layer:///messages/\(Conversation.newID().suffix(36))"
-                if await ask("POST", conversation.path + "/messages", TestUser.message("sparse", id: id), as: sender) { ids.append(id) }
+                if await ask("POST", conversation.path + "/messages", TestUser.message("sparse", id: id), as: sender) {
+                    ids.append(id)
+                }
             }
             sent += Self.stretch
             let skipping = stride(from: 0, to: ids.count, by: 2).map { ids[$0] }
@@ -128,7 +134,9 @@ struct HostileUsers: Sendable {
     }
 
     private func read(_ message: String, as user: TestUser) async {
-        if await ask("POST", layerPath(message) + "/receipts", ["type": "read"], as: user) { recorder.note(.sparseReaders) }
+        if await ask("POST", layerPath(message) + "/receipts", ["type": "read"], as: user) {
+            recorder.note(.sparseReaders)
+        }
     }
 
     // MARK: Slow readers
@@ -144,12 +152,15 @@ struct HostileUsers: Sendable {
         let replay =
             #"{"type":"request","body":{"request_id":"r1","method":"Event.replay","data":{"from_timestamp":"2020-01-01T00:00:00.000Z"}}}"#
         while !Task.isCancelled {
-            for _ in 0..<2 where !Task.isCancelled { _ = await ask("POST", conversation.path + "/messages", message, as: pair[0]) }
+            for _ in 0..<2 where !Task.isCancelled {
+                _ = await ask("POST", conversation.path + "/messages", message, as: pair[0])
+            }
             var readers: [SilentReader] = []
             for number in 0..<Self.silent {
                 let (url, token) = (system.urls[number % system.urls.count], pair[number % 2].token)
                 let requests = [
-                    SilentReader.socket(saying: replay, token: token), SilentReader.request("/conversations?page_size=100", token: token),
+                    SilentReader.socket(saying: replay, token: token),
+                    SilentReader.request("/conversations?page_size=100", token: token),
                     SilentReader.request(conversation.path + "/messages?page_size=100", token: token),
                 ]
                 for request in requests {
@@ -192,15 +203,20 @@ struct HostileUsers: Sendable {
 
     private func create(as user: TestUser, with others: [TestUser]) async -> Conversation? {
         let id = Conversation.newID()
-        let body: JSONValue = ["id": .string(id), "participants": .array(others.map { .string($0.identity) }), "distinct": false]
+        let body: JSONValue = [
+            "id": .string(id), "participants": .array(others.map { .string($0.identity) }), "distinct": false,
+        ]
         return await ask("POST", "/conversations", body, as: user) ? Conversation(id: id) : nil
     }
 
     /// Makes a request and returns true if it succeeded.
     private func ask(_ method: String, _ path: String, _ body: JSONValue, as user: TestUser) async -> Bool {
         try? await Task.sleep(for: Self.pause)
-        let answer = try? await user.client.call(method, path, body: body, token: user.token, deadline: .now + .seconds(10))
-        if answer?.status == 429 { recorder.add(faults: ["\(user.user) was beyond the limits, and so may have done less harm than it could"]) }
+        let answer = try? await user.client.call(
+            method, path, body: body, token: user.token, deadline: .now + .seconds(10))
+        if answer?.status == 429 {
+            recorder.add(faults: ["\(user.user) was beyond the limits, and so may have done less harm than it could"])
+        }
         return answer?.isSuccess ?? false
     }
 }

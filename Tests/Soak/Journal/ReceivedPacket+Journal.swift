@@ -16,12 +16,18 @@ extension ReceivedPacket {
         if objectType != "Conversation", let conversation = conversationID { words.append("in \(conversation)") }
         if let position = body["position"].int { words.append("position \(position)") }
         if type == "response" {
-            words.append("\(body["method"].string ?? "") \(requestID ?? "") success \(body["success"].bool.map(String.init) ?? "-")")
+            words.append(
+                "\(body["method"].string ?? "") \(requestID ?? "") success \(body["success"].bool.map(String.init) ?? "-")"
+            )
             if let error = data["id"].string, body["success"].bool != true { words.append(error) }
         }
-        if type == "operation" { words.append("\(body["method"].string ?? "") up to \(data["position"].int.map(String.init) ?? "-")") }
+        if type == "operation" {
+            words.append("\(body["method"].string ?? "") up to \(data["position"].int.map(String.init) ?? "-")")
+        }
         if type == "signal" { words.append("\(data["sender"]["user_id"].string ?? "") \(data["action"].string ?? "")") }
-        for change in data.array ?? [] { words.append("[\(change["operation"].string ?? "") \(change["property"].string ?? "")]") }
+        for change in data.array ?? [] {
+            words.append("[\(change["operation"].string ?? "") \(change["property"].string ?? "")]")
+        }
         return words.joined(separator: " ")
     }
 }

@@ -48,17 +48,23 @@ struct ClientRecord {
             typing(packet)
             return nil
         }
-        guard packet.type == "change" || packet.type == "operation", let id = packet.conversationID, let position = packet.body["position"].int else {
+        guard packet.type == "change" || packet.type == "operation", let id = packet.conversationID,
+            let position = packet.body["position"].int
+        else {
             if packet.isChange("delete", of: "Conversation"), let id = packet.objectID { append(.removed, to: id) }
             return nil
         }
         if packet.isChange("delete", of: "Conversation") || removesUser(packet) { forgetTypists(in: id) }
-        if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string { texts.insert(text) }
+        if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string {
+            texts.insert(text)
+        }
         for operation in packet.data.array ?? [] where operation["property"].string?.hasPrefix("metadata") == true {
             if let value = operation["value"].string { values.insert(value) }
         }
-        let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }.joined(separator: " ")
-        let what = "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
+        let properties = (packet.data.array ?? [])
+            .map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }.joined(separator: " ")
+        let what =
+            "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
         append(.received(position: position, what: what), to: id)
         views[id]?.mirror.apply(packet.json)
         guard packet.isChange("create", of: "Conversation") else { return nil }
@@ -83,13 +89,16 @@ struct ClientRecord {
 
     /// Returns true if a packet removes the user from the conversation.
     private func removesUser(_ packet: ReceivedPacket) -> Bool {
-        (packet.data.array ?? []).contains { $0["operation"].string == "remove" && $0["id"].string == "layer:///identities/\(user)" }
+        (packet.data.array ?? [])
+            .contains { $0["operation"].string == "remove" && $0["id"].string == "layer:///identities/\(user)" }
     }
 
     // MARK: Typing
 
     private mutating func typing(_ packet: ReceivedPacket) {
-        guard let typist = packet.data["sender"]["user_id"].string, let id = packet.objectID, let action = packet.data["action"].string else {
+        guard let typist = packet.data["sender"]["user_id"].string, let id = packet.objectID,
+            let action = packet.data["action"].string
+        else {
             return
         }
         note(action, of: typist, in: id)
@@ -97,8 +106,11 @@ struct ClientRecord {
 
     private mutating func note(_ action: String, of typist: String, in id: String) {
         if action == "finished" { typists[id]?.remove(typist) } else { typists[id, default: []].insert(typist) }
-        recorder.add(History.Typing(reader: user, typist: typist, conversation: id, action: action, seconds: recorder.seconds))
+        recorder.add(
+            History.Typing(reader: user, typist: typist, conversation: id, action: action, seconds: recorder.seconds))
     }
 
-    private mutating func forgetTypists(in id: String) { for typist in typists[id] ?? [] { note("finished", of: typist, in: id) } }
+    private mutating func forgetTypists(in id: String) {
+        for typist in typists[id] ?? [] { note("finished", of: typist, in: id) }
+    }
 }

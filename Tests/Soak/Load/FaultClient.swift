@@ -52,7 +52,9 @@ final class FaultClient: Sendable {
     var status: String { state.change { $0.status } }
 
     /// Waits until the client is connected and has caught up.
-    func caughtUp(within limit: Duration) async -> Bool { await state.first(within: limit) { $0.isCaughtUp ? true : nil } ?? false }
+    func caughtUp(within limit: Duration) async -> Bool {
+        await state.first(within: limit) { $0.isCaughtUp ? true : nil } ?? false
+    }
 
     /// Waits until the client has received a message with this text.
     func hasRead(_ text: String, within limit: Duration) async -> Bool {
@@ -84,7 +86,9 @@ final class FaultClient: Sendable {
                 await use(socket, handshakeBegan: handshakeBegan)
             } catch {
                 if let answer = (error as? ProtocolClientError)?.answer, answer.status != 503 {
-                    recorder.add(faults: ["\(user.user): a socket was refused with \(answer.status) \(answer.errorID ?? "")"])
+                    recorder.add(faults: [
+                        "\(user.user): a socket was refused with \(answer.status) \(answer.errorID ?? "")"
+                    ])
                 }
                 try? await Task.sleep(for: .milliseconds(.random(in: 50...200)))
             }
@@ -95,7 +99,11 @@ final class FaultClient: Sendable {
     private func use(_ socket: ProtocolSocket, handshakeBegan: ContinuousClock.Instant) async {
         let packets = socket.packets()
         note("has a socket, asked for \(ContinuousClock.now - handshakeBegan) ago")
-        defer { note("has lost its socket, with code \(socket.closure?.code.map { "\($0)" } ?? "none") after \(socket.receivedCount) packets") }
+        defer {
+            note(
+                "has lost its socket, with code \(socket.closure?.code.map { "\($0)" } ?? "none") after \(socket.receivedCount) packets"
+            )
+        }
         let last = state.change { state in
             state.status = "waits to be told what it missed"
             state.replayFrom = state.replayFrom ?? state.record.ledger.lastTimestamp
@@ -124,7 +132,8 @@ final class FaultClient: Sendable {
             do {
                 let answer =
                     if let time {
-                        try await socket.request("Event.replay", data: ["from_timestamp": .string(time)], deadline: .now + .seconds(30))
+                        try await socket.request(
+                            "Event.replay", data: ["from_timestamp": .string(time)], deadline: .now + .seconds(30))
                     } else {
                         try await socket.request("Counter.read", deadline: .now + .seconds(30))
                     }
@@ -162,7 +171,9 @@ final class FaultClient: Sendable {
     /// Loads a conversation's messages. Messages from before the user was added are not sent as packets.
     private func list(_ id: String) async {
         for _ in 0..<100 where !Task.isCancelled {
-            if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil), answer.isSuccess || answer.status == 404 {
+            if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil),
+                answer.isSuccess || answer.status == 404
+            {
                 let positions = (answer.json.array ?? []).compactMap { $0["position"].int }
                 state.change { $0.record.listed(id, upTo: (positions.max() ?? 0) / Mirror.positionStep) }
                 return

@@ -31,7 +31,8 @@ struct Load: Sendable {
     /// Signs the users in, connects them and creates the conversations.
     /// - Parameter prepare: Called before the first conversation is created.
     static func start(
-        _ size: Size, seed: UInt64, on system: any TestSystem, journal: Journal? = nil, prepare: (TestApp) async throws -> Void = { _ in }
+        _ size: Size, seed: UInt64, on system: any TestSystem, journal: Journal? = nil,
+        prepare: (TestApp) async throws -> Void = { _ in }
     ) async throws -> Load {
         let recorder = Recorder(journal: journal)
         let app = try await system.app()
@@ -39,15 +40,19 @@ struct Load: Sendable {
         let users = try await signIn(size.users, to: app)
         let clients = users.map { FaultClient($0, recorder) }
         for client in clients { client.start() }
-        for client in clients where await !client.caughtUp(within: Waiting.limit) { throw LoadError("\(client.user.user) could not connect") }
+        for client in clients where await !client.caughtUp(within: Waiting.limit) {
+            throw LoadError("\(client.user.user) could not connect")
+        }
         var generator = SeededGenerator(seed: seed)
         var conversations: [String] = []
         for index in 0..<size.conversations {
             // The first conversation contains all users.
-            let others = users.filter { _ in index == 0 || generator.chance(50) }.filter { $0.user != users[index % users.count].user }
+            let others = users.filter { _ in index == 0 || generator.chance(50) }
+                .filter { $0.user != users[index % users.count].user }
             conversations.append(try await users[index % users.count].converse(with: others, distinct: false).id)
         }
-        return Load(app: app, clients: clients, conversations: conversations, recorder: recorder, size: size, seed: seed)
+        return Load(
+            app: app, clients: clients, conversations: conversations, recorder: recorder, size: size, seed: seed)
     }
 
     private static func signIn(_ count: Int, to app: TestApp) async throws -> [TestUser] {
@@ -78,7 +83,8 @@ struct Load: Sendable {
             // A request over a broken network may be executed long after the client gave up. All clients must then
             // receive that change, too.
             let isLast = state.allSatisfy { conversation in
-                ends[conversation.id].map { conversation.log.last?.kind == .metadata([.init(path: Self.endPath, value: $0)]) } ?? true
+                ends[conversation.id]
+                    .map { conversation.log.last?.kind == .metadata([.init(path: Self.endPath, value: $0)]) } ?? true
             }
             if isLast, try await ServerState.areUnchanged(state, on: system) { break }
         }
@@ -87,7 +93,9 @@ struct Load: Sendable {
         await awaitReplays(until: deadline)
         // The counts after a repair follow the changes of the repair.
         let patience = ContinuousClock.now + .seconds(10)
-        for conversation in state { for client in clients { await client.agrees(with: conversation, within: patience - .now) } }
+        for conversation in state {
+            for client in clients { await client.agrees(with: conversation, within: patience - .now) }
+        }
         for client in clients { await client.stop() }
         return recorder.history(views: clients.flatMap(\.views), conversations: state)
     }
@@ -108,13 +116,16 @@ struct Load: Sendable {
     private func end(_ round: Int, until deadline: ContinuousClock.Instant) async throws -> [String: String] {
         var ends: [String: String] = [:]
         for id in conversations {
-            guard let members = try await members(of: id, until: deadline), let sender = clients.first(where: { members.contains($0.user.user) })
+            guard let members = try await members(of: id, until: deadline),
+                let sender = clients.first(where: { members.contains($0.user.user) })
             else { continue }
             let value = "end \(round) of \(id)"
             await patch(.set(path: Self.endPath, value: value), in: id, as: sender, attempts: 200)
             ends[id] = value
             for client in clients where members.contains(client.user.user) {
-                if await !client.hasSeen(value, within: deadline - .now) { recorder.add(faults: ["\(client.user.user) was not told \(value)"]) }
+                if await !client.hasSeen(value, within: deadline - .now) {
+                    recorder.add(faults: ["\(client.user.user) was not told \(value)"])
+                }
             }
         }
         return ends
@@ -129,7 +140,9 @@ struct Load: Sendable {
                 if !members.isEmpty { return Set(members) }
                 // Former participants see an empty list; other users get no conversation.
                 if answer.status < 500 { break }
-                guard ContinuousClock.now < deadline else { throw LoadError("\(id) cannot be loaded: \(answer.status)") }
+                guard ContinuousClock.now < deadline else {
+                    throw LoadError("\(id) cannot be loaded: \(answer.status)")
+                }
                 try await Task.sleep(for: .milliseconds(100))
             }
         }
@@ -156,7 +169,8 @@ struct Load: Sendable {
         // Contended keys, keys of one user, and trees below both.
         case 50...57: await set(generator.pick(["title", "a", "a.b", "a.c.d"]), "value \(mark)", in: id, as: client)
         case 58...67: await set("own.\(client.user.user).k\(generator.int(0...3))", "value \(mark)", in: id, as: client)
-        case 68...69: await patch(.delete(path: generator.pick(["a", "a.b", "own.\(client.user.user)"])), in: id, as: client)
+        case 68...69:
+            await patch(.delete(path: generator.pick(["a", "a.b", "own.\(client.user.user)"])), in: id, as: client)
         case 70...74: await changeParticipants(of: id, as: client, &generator)
         case 75...88: await read(id, as: client, &generator)
         case 89...90: await readAll(id, as: client)
@@ -175,7 +189,8 @@ struct Load: Sendable {
         let overSocket = generator.chance(50)
         await record(.send(message: message), in: id, as: client, attempts: attempts) {
             if overSocket, let socket = client.socket {
-                let answer = try await socket.request("Message.create", objectID: id, data: body, deadline: .now + .seconds(5))
+                let answer = try await socket.request(
+                    "Message.create", objectID: id, data: body, deadline: .now + .seconds(5))
                 return Outcome(answer.isSuccess, answer.errorID)
             }
             let answer = try await client.user.client.call(
@@ -199,13 +214,18 @@ struct Load: Sendable {
         }
     }
 
-    private func patch(_ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts) async {
+    private func patch(
+        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts
+    ) async {
         let operation: JSONValue =
             switch action {
-            case .set(let path, let value): ["operation": "set", "property": .string("metadata." + path), "value": .string(value)]
+            case .set(let path, let value):
+                ["operation": "set", "property": .string("metadata." + path), "value": .string(value)]
             case .delete(let path): ["operation": "delete", "property": .string("metadata." + path)]
-            case .add(let user): ["operation": "add", "property": "participants", "id": .string("layer:///identities/\(user)")]
-            case .remove(let user): ["operation": "remove", "property": "participants", "id": .string("layer:///identities/\(user)")]
+            case .add(let user):
+                ["operation": "add", "property": "participants", "id": .string("layer:///identities/\(user)")]
+            case .remove(let user):
+                ["operation": "remove", "property": "participants", "id": .string("layer:///identities/\(user)")]
             case .send, .read, .readAll, .list: .null
             }
         await record(action, in: id, as: client, attempts: attempts, "PATCH", layerPath(id), [operation])
@@ -218,7 +238,8 @@ struct Load: Sendable {
             let messages = answer.json.array?.compactMap({ $0["id"].string }), !messages.isEmpty
         else { return }
         let message = generator.pick(messages)
-        await record(.read(message: message), in: id, as: client, "POST", layerPath(message) + "/receipts", ["type": "read"])
+        await record(
+            .read(message: message), in: id, as: client, "POST", layerPath(message) + "/receipts", ["type": "read"])
     }
 
     private func list(as client: FaultClient) async {
@@ -263,19 +284,22 @@ struct Load: Sendable {
 
     /// Makes a change with an idempotency key, so that it is applied once, however often it is retried.
     private func record(
-        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts, _ method: String, _ path: String,
+        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts,
+        _ method: String, _ path: String,
         _ body: JSONValue
     ) async {
         let name = UUID().uuidString
         await record(action, in: id, as: client, attempts: attempts) {
             let answer = try await client.user.client.call(
-                method, path, body: body, token: client.user.token, headers: ["Strata-Mutation": name], deadline: .now + .seconds(5))
+                method, path, body: body, token: client.user.token, headers: ["Strata-Mutation": name],
+                deadline: .now + .seconds(5))
             return Outcome(answer.isSuccess, answer.errorID)
         }
     }
 
     private func record(
-        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int, _ attempt: () async throws -> Outcome
+        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int,
+        _ attempt: () async throws -> Outcome
     ) async {
         let begun = recorder.moment()
         var outcome = History.Operation.Outcome.unknown
@@ -284,10 +308,15 @@ struct Load: Sendable {
             if number > 0 { try? await Task.sleep(for: .milliseconds(min(100 * number, 1000))) }
             recorder.journal?.write("\(client.user.user) asks, \(number + 1): \(action) in \(id)")
             let answer = try? await attempt()
-            recorder.journal?.write("\(client.user.user) answered, \(number + 1): \(answer.map { "\($0)" } ?? "not at all"): \(action) in \(id)")
+            recorder.journal?
+                .write(
+                    "\(client.user.user) answered, \(number + 1): \(answer.map { "\($0)" } ?? "not at all"): \(action) in \(id)"
+                )
             // Stock clients retry after 503 but give up after 500, so 500 is a fault in any case.
             if case .broken? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with 500"]) }
-            if case .wrong(let error)? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with \(error)"]) }
+            if case .wrong(let error)? = answer {
+                recorder.add(faults: ["\(client.user.user): \(action) was answered with \(error)"])
+            }
             switch answer {
             case .done?: outcome = .acknowledged
             // A refusal does not exclude that an earlier attempt without an answer was applied.
@@ -301,7 +330,8 @@ struct Load: Sendable {
         }
         recorder.add(
             History.Operation(
-                actor: client.user.user, conversation: id, action: action, begun: begun, ended: recorder.moment(), outcome: outcome,
+                actor: client.user.user, conversation: id, action: action, begun: begun, ended: recorder.moment(),
+                outcome: outcome,
                 isAnswered: isAnswered, isCutShort: Task.isCancelled))
     }
 }

@@ -46,7 +46,9 @@ final class Recorder: Sendable {
     var harm: [String] { state.change { $0.largestTree.map { ["metadata of \($0) bytes was accepted"] } ?? [] } }
     /// Descriptions of the hostilities that were never performed. A run without them proves nothing about them.
     var untriedHarm: [String] {
-        state.change { state in Hostility.allCases.filter { state.hostile[$0] == nil }.map { "hostile users did not get to \($0)" } }
+        state.change { state in
+            Hostility.allCases.filter { state.hostile[$0] == nil }.map { "hostile users did not get to \($0)" }
+        }
     }
     /// Waits until each hostility has been performed.
     func hasAllHostilities(within limit: Duration) async -> Bool {
@@ -55,7 +57,9 @@ final class Recorder: Sendable {
 
     /// Waits until a client receives this typing action of `typist`.
     func hasTyping(_ action: String, by typist: String, within limit: Duration) async -> Bool {
-        await state.first(within: limit) { $0.typing.contains { $0.typist == typist && $0.action == action } ? true : nil } ?? false
+        await state.first(within: limit) {
+            $0.typing.contains { $0.typist == typist && $0.action == action } ? true : nil
+        } ?? false
     }
 
     /// Waits until the server has acknowledged `count` further operations.
@@ -82,7 +86,8 @@ final class Recorder: Sendable {
     func history(views: [History.View], conversations: [History.Conversation]) -> History {
         state.change { state in
             History(
-                operations: state.operations, views: views, typing: state.typing, conversations: conversations, faults: state.faults)
+                operations: state.operations, views: views, typing: state.typing, conversations: conversations,
+                faults: state.faults)
         }
     }
 }

@@ -6,19 +6,23 @@ import TestCluster
 
 /// The final state of a system: the change log from the database, and the users' views.
 enum ServerState {
-    static func read(_ ids: [String], of users: [TestUser], on system: any TestSystem) async throws -> [History.Conversation] {
+    static func read(
+        _ ids: [String], of users: [TestUser], on system: any TestSystem
+    ) async throws -> [History.Conversation] {
         let uuids = ids.map { String($0.dropFirst("layer:///conversations/".count)) }
         let logs = try await logs(of: uuids, system)
         var conversations: [History.Conversation] = []
         for id in ids {
             var conversation = History.Conversation(
-                id: id, log: logs[String(id.dropFirst("layer:///conversations/".count))] ?? [], participants: [], metadata: [:], messages: [],
+                id: id, log: logs[String(id.dropFirst("layer:///conversations/".count))] ?? [], participants: [],
+                metadata: [:], messages: [],
                 unread: [:])
             for (user, (answer, objects)) in zip(users, try await shown(id, to: users)) {
                 let participants = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
                 guard answer.isSuccess else { continue }
                 let reported = answer.json["unread_message_count"].int ?? -1
-                conversation.counts[user.user] = .init(reported: reported, shown: objects.count { $0["is_unread"] == true })
+                conversation.counts[user.user] = .init(
+                    reported: reported, shown: objects.count { $0["is_unread"] == true })
                 var shown = Mirror()
                 shown.show(answer.json)
                 for object in objects { shown.show(message: object) }
@@ -55,7 +59,8 @@ enum ServerState {
 
     /// Returns true if nothing was written to these conversations after they were read.
     static func areUnchanged(_ conversations: [History.Conversation], on system: any TestSystem) async throws -> Bool {
-        let uuids = Dictionary(uniqueKeysWithValues: conversations.map { (String($0.id.dropFirst("layer:///conversations/".count)), $0) })
+        let uuids = Dictionary(
+            uniqueKeysWithValues: conversations.map { (String($0.id.dropFirst("layer:///conversations/".count)), $0) })
         let logs = try await logs(of: Array(uuids.keys), system)
         return uuids.allSatisfy { uuid, conversation in logs[uuid]?.last?.position == conversation.log.last?.position }
     }
@@ -71,9 +76,11 @@ enum ServerState {
     }
 
     private static func message(_ object: JSONValue) -> History.Conversation.Message {
-        let status = (object["recipient_status"].object ?? [:]).map { (String($0.key.dropFirst("layer:///identities/".count)), $0.value.string) }
+        let status = (object["recipient_status"].object ?? [:])
+            .map { (String($0.key.dropFirst("layer:///identities/".count)), $0.value.string) }
         return History.Conversation.Message(
-            id: object["id"].string ?? "", sender: object["sender"]["user_id"].string ?? "", recipients: status.map(\.0),
+            id: object["id"].string ?? "", sender: object["sender"]["user_id"].string ?? "",
+            recipients: status.map(\.0),
             readers: Set(status.filter { $0.1 == "read" }.map(\.0)))
     }
 
@@ -90,23 +97,29 @@ enum ServerState {
     // MARK: The log
 
     /// Returns the change logs by the UUIDs of the conversations.
-    private static func logs(of ids: [String], _ system: any TestSystem) async throws -> [String: [History.Conversation.Change]] {
+    private static func logs(
+        of ids: [String], _ system: any TestSystem
+    ) async throws -> [String: [History.Conversation.Change]] {
         let sql =
             "SELECT conversation_id, position, kind, coalesce(message_id::text, ''), coalesce(operations::text, '{}') "
             + "FROM conversations.change WHERE conversation_id = ANY ('{\(ids.joined(separator: ","))}') ORDER BY 1, 2"
         var logs: [String: [History.Conversation.Change]] = [:]
         for line in try await query(sql, system) {
             let columns = line.split(separator: "\t", maxSplits: 4, omittingEmptySubsequences: false).map(String.init)
-            guard columns.count == 5, let position = Int(columns[1]), let number = Int(columns[2]) else { throw LoadError("not a change: \(line)") }
+            guard columns.count == 5, let position = Int(columns[1]), let number = Int(columns[2]) else {
+                throw LoadError("not a change: \(line)")
+            }
             let operations = try JSONValue(parsing: Array(columns[4].utf8))
-            logs[columns[0], default: []].append(.init(position: position, kind: try kind(number, columns[3], operations)))
+            logs[columns[0], default: []]
+                .append(.init(position: position, kind: try kind(number, columns[3], operations)))
         }
         return logs
     }
 
     /// Returns the number of deadlocks that the database has resolved.
     static func deadlocks(_ system: any TestSystem) async throws -> Int {
-        try await query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", system).first.flatMap { Int($0) } ?? 0
+        try await query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", system).first
+            .flatMap { Int($0) } ?? 0
     }
 
     /// Runs a query and returns its rows, with tabs between the columns.
@@ -115,13 +128,18 @@ enum ServerState {
         let psql = try (try? Programs.findPostgres("psql")) ?? Programs.find("psql")
         let exit = try await ChildProcess.run(
             Launch(
-                psql, arguments: ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, system.databaseURL],
+                psql,
+                arguments: [
+                    "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, system.databaseURL,
+                ],
                 output: .capture(limit: 256 << 20)))
         guard exit.isSuccess else { throw LoadError("psql: \(exit.output.suffix(500))") }
         return exit.output.split(separator: "\n")
     }
 
-    private static func kind(_ number: Int, _ message: String, _ operations: JSONValue) throws -> History.Conversation.Change.Kind {
+    private static func kind(
+        _ number: Int, _ message: String, _ operations: JSONValue
+    ) throws -> History.Conversation.Change.Kind {
         switch number {
         case 1: .created(participants: words(operations["participants"]))
         case 2: .participants(added: words(operations["added"]), removed: words(operations["removed"]))

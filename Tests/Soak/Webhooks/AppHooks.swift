@@ -13,10 +13,15 @@ struct AppHooks: Sendable {
 
     private var path: String { "/apps/\(app.app.id.uuidString.lowercased())/webhooks" }
     private var headers: [String: String] {
-        ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "application/vnd.layer.webhooks+json; version=3.0"]
+        [
+            "Authorization": "Bearer \(app.app.serverToken)",
+            "Accept": "application/vnd.layer.webhooks+json; version=3.0",
+        ]
     }
 
-    private func call(_ method: String, _ path: String, _ body: JSONValue? = nil, deadline: ContinuousClock.Instant) async throws -> RESTResponse {
+    private func call(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, deadline: ContinuousClock.Instant
+    ) async throws -> RESTResponse {
         try await app.system.client(0, .v3).call(method, path, body: body, headers: headers, deadline: deadline)
     }
 
@@ -25,17 +30,22 @@ struct AppHooks: Sendable {
         let deadline = ContinuousClock.now + limit
         for hook in hooks {
             let body: JSONValue = [
-                "version": .string(hook.version), "target_url": .string(receiver + hook.path), "events": .array(hook.events.map { .string($0) }),
+                "version": .string(hook.version), "target_url": .string(receiver + hook.path),
+                "events": .array(hook.events.map { .string($0) }),
                 "secret": "of the receiver of webhooks",
             ]
             let created = try await call("POST", path, body, deadline: deadline)
-            guard created.status == 201 else { throw LoadError("a webhook was answered with \(created.status) \(created.json.text)") }
+            guard created.status == 201 else {
+                throw LoadError("a webhook was answered with \(created.status) \(created.json.text)")
+            }
         }
         while true {
             let answer = try? await call("GET", path, deadline: deadline)
             let found = answer?.json.array ?? []
             if found.count == hooks.count, found.allSatisfy({ $0["status"].string == "active" }) { return }
-            guard .now < deadline else { throw LoadError("webhooks do not become active: \(answer?.json.text ?? "no answer")") }
+            guard .now < deadline else {
+                throw LoadError("webhooks do not become active: \(answer?.json.text ?? "no answer")")
+            }
             // A hook becomes inactive if a busy machine answers the challenge too late. It is then activated again.
             for hook in found where hook["status"].string == "inactive" {
                 guard let id = hook["id"].string?.split(separator: "/").last else { continue }
@@ -54,7 +64,8 @@ struct AppHooks: Sendable {
             let answer = try? await call("GET", path, deadline: .now + .seconds(5))
             for hook in answer?.json.array ?? [] where hook["status"].string != "active" {
                 let url = hook["target_url"].string ?? ""
-                inactive[url] = "the webhook \(url) is \(hook["status"].string ?? "-"): \(hook["status_reason"].string ?? "-")"
+                inactive[url] =
+                    "the webhook \(url) is \(hook["status"].string ?? "-"): \(hook["status_reason"].string ?? "-")"
             }
             try? await Task.sleep(for: pause)
         }

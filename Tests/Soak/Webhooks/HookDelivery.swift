@@ -75,9 +75,13 @@ struct HookDelivery: Codable, Sendable, Equatable {
         return operation(path, json["operation"].string == "set" ? json["value"].string : nil)
     }
 
-    static func operation(_ path: String, _ value: String?) -> String { value.map { "set \(path)=\($0)" } ?? "delete \(path)" }
+    static func operation(_ path: String, _ value: String?) -> String {
+        value.map { "set \(path)=\($0)" } ?? "delete \(path)"
+    }
 
-    private static func userID(_ json: JSONValue) -> String { String((json.string ?? "").dropFirst("layer:///identities/".count)) }
+    private static func userID(_ json: JSONValue) -> String {
+        String((json.string ?? "").dropFirst("layer:///identities/".count))
+    }
 
     /// Returns an FNV-1a hash.
     private static func digest(of bytes: [UInt8]) -> UInt64 {

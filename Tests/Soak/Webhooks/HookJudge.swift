@@ -20,14 +20,18 @@ struct HookJudge {
         let byHook = Dictionary(grouping: deliveries, by: \.hook)
         for hook in hooks {
             let firsts = judge.firstArrivals(byHook[hook.path] ?? [])
-            for conversation in history.conversations { judge.check(firsts[conversation.id] ?? [], of: conversation, to: hook) }
+            for conversation in history.conversations {
+                judge.check(firsts[conversation.id] ?? [], of: conversation, to: hook)
+            }
         }
         return judge.violations
     }
 
     private init(_ history: History) { self.history = history }
 
-    private mutating func found(_ kind: Violation.Kind, _ what: String) { violations.append(Violation(kind: kind, what: what)) }
+    private mutating func found(_ kind: Violation.Kind, _ what: String) {
+        violations.append(Violation(kind: kind, what: what))
+    }
 
     /// Removes repetitions.
     /// - Returns: The first deliveries of each conversation's events, in order.
@@ -36,8 +40,11 @@ struct HookJudge {
         var firsts: [String: [HookDelivery.Content]] = [:]
         for delivery in deliveries {
             if let first = known.updateValue(delivery, forKey: delivery.id) {
-                guard first.content != delivery.content || first.content.hasFixedBody && first.digest != delivery.digest else { continue }
-                found(.inconsistent, "\(delivery.hook): \(delivery.content) came with two bodies under the id \(delivery.id)")
+                guard first.content != delivery.content || first.content.hasFixedBody && first.digest != delivery.digest
+                else { continue }
+                found(
+                    .inconsistent,
+                    "\(delivery.hook): \(delivery.content) came with two bodies under the id \(delivery.id)")
             } else {
                 firsts[delivery.conversation, default: []].append(delivery.content)
             }
@@ -45,7 +52,9 @@ struct HookJudge {
         return firsts
     }
 
-    private mutating func check(_ arrived: [HookDelivery.Content], of conversation: History.Conversation, to hook: TestHook) {
+    private mutating func check(
+        _ arrived: [HookDelivery.Content], of conversation: History.Conversation, to hook: TestHook
+    ) {
         let name = "\(hook.path) of \(conversation.id)"
         let receipts = arrived.filter(\.isReceipt)
         let events = arrived.filter { !$0.isReceipt }
@@ -76,7 +85,9 @@ struct HookJudge {
     }
 
     /// Checks that receipts arrive after their messages.
-    private mutating func checkOrder(of arrived: [HookDelivery.Content], _ conversation: History.Conversation, _ name: String) {
+    private mutating func checkOrder(
+        of arrived: [HookDelivery.Content], _ conversation: History.Conversation, _ name: String
+    ) {
         var positions: [String: Int] = [:]
         for change in conversation.log {
             if case .message(let id) = change.kind { positions[id] = change.position }
@@ -92,20 +103,27 @@ struct HookJudge {
 
     /// Checks that a receipt arrived for each acknowledged read. The check covers users who were participants from the
     /// message to the end. Messages from before a user was added count as read without a receipt.
-    private mutating func checkReads(_ receipts: [HookDelivery.Content], of conversation: History.Conversation, _ name: String) {
+    private mutating func checkReads(
+        _ receipts: [HookDelivery.Content], of conversation: History.Conversation, _ name: String
+    ) {
         var positions: [String: Int] = [:]
         for change in conversation.log {
             if case .message(let id) = change.kind { positions[id] = change.position }
         }
         var runs: [String: [ClosedRange<Int>]] = [:]
-        for case .receipts(let user, true, let from, let to) in receipts where from <= to { runs[user, default: []].append(from...to) }
+        for case .receipts(let user, true, let from, let to) in receipts where from <= to {
+            runs[user, default: []].append(from...to)
+        }
         let messages = Dictionary(conversation.messages.map { ($0.id, $0) }) { $1 }
         var participations: [String: Participation] = [:]
         for operation in history.operations where operation.conversation == conversation.id {
-            guard case .read(let message) = operation.action, case .acknowledged = operation.outcome, let position = positions[message],
-                let known = messages[message], known.sender != operation.actor, known.recipients.contains(operation.actor)
+            guard case .read(let message) = operation.action, case .acknowledged = operation.outcome,
+                let position = positions[message],
+                let known = messages[message], known.sender != operation.actor,
+                known.recipients.contains(operation.actor)
             else { continue }
-            let participation = participations[operation.actor] ?? Participation(of: operation.actor, in: conversation.log)
+            let participation =
+                participations[operation.actor] ?? Participation(of: operation.actor, in: conversation.log)
             participations[operation.actor] = participation
             guard participation.isThere(since: position) else { continue }
             if runs[operation.actor]?.contains(where: { $0.contains(position) }) != true {
@@ -115,7 +133,9 @@ struct HookJudge {
     }
 
     /// Returns the elements of `one` that `other` lacks, counting duplicates.
-    private static func difference(_ one: [HookDelivery.Content], _ other: [HookDelivery.Content]) -> [HookDelivery.Content] {
+    private static func difference(
+        _ one: [HookDelivery.Content], _ other: [HookDelivery.Content]
+    ) -> [HookDelivery.Content] {
         var counts = other.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         return one.filter { content in
             guard let count = counts[content], count > 0 else { return true }
@@ -125,7 +145,8 @@ struct HookJudge {
     }
 
     /// Returns the elements that both have, in the order of `one`, counting duplicates.
-    private static func common(_ one: [HookDelivery.Content], _ other: [HookDelivery.Content]) -> [HookDelivery.Content] {
+    private static func common(_ one: [HookDelivery.Content], _ other: [HookDelivery.Content]) -> [HookDelivery.Content]
+    {
         var counts = other.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         return one.filter { content in
             guard let count = counts[content], count > 0 else { return false }

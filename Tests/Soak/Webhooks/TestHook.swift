@@ -11,8 +11,10 @@ struct TestHook: Sendable {
         TestHook(
             path: "/all", version: "3.0",
             events: [
-                "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
-                "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated", "MessagePart.deleted",
+                "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created",
+                "Participation.deleted",
+                "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated",
+                "MessagePart.deleted",
                 "Receipt.created", "Push",
             ]),
         TestHook(path: "/changes", version: "2.0", events: ["Conversation.updated", "Message.created"]),

@@ -13,7 +13,8 @@ struct AppTests {
         let text = id.uuidString.lowercased()
         #expect(LayerID.app.text(id) == "layer:///apps/production/\(text)")
         for spelling in [
-            text, text.uppercased(), "layer:///apps/production/\(text)", "layer:///apps/staging/\(text)", "layer://apps/staging/\(text)",
+            text, text.uppercased(), "layer:///apps/production/\(text)", "layer:///apps/staging/\(text)",
+            "layer://apps/staging/\(text)",
         ] {
             #expect(try LayerID.app.parse(spelling, option: "--app") == id)
         }
@@ -51,7 +52,9 @@ struct AppTests {
             #expect(failure?.message.contains("BEGIN") == false)
             try "nonsense".write(toFile: file, atomically: false, encoding: .utf8)
             #expect(throws: CommandFailure.self) { try NewApp(name: "Chat", publicKeyFile: file) }
-            let missing = #expect(throws: CommandFailure.self) { try NewApp(name: "Chat", publicKeyFile: directory + "/none.pem") }
+            let missing = #expect(throws: CommandFailure.self) {
+                try NewApp(name: "Chat", publicKeyFile: directory + "/none.pem")
+            }
             #expect(missing?.status == .noInput)
         }
     }

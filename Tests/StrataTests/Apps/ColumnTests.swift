@@ -12,12 +12,17 @@ enum Queries {
     private static let app = UUID()
 
     static let all: [QueryCheck] = [
-        QueryCheck(InsertApp(app: app, name: "App", provider: UUID(), key: UUID(), publicKey: "k", serverTokenDigest: [1])), QueryCheck(ListApps()),
-        QueryCheck(SuspendApp(app: app, isSuspended: true)), QueryCheck(ReadAppExtent(app: app)), QueryCheck(BeginAppDeletion(app: app)),
+        QueryCheck(
+            InsertApp(app: app, name: "App", provider: UUID(), key: UUID(), publicKey: "k", serverTokenDigest: [1])),
+        QueryCheck(ListApps()),
+        QueryCheck(SuspendApp(app: app, isSuspended: true)), QueryCheck(ReadAppExtent(app: app)),
+        QueryCheck(BeginAppDeletion(app: app)),
         QueryCheck(ReadAppDeletionAge(app: app)), QueryCheck(ListAppDeletionParts()),
         QueryCheck(DeleteAppRows(app: app, part: "messages", block: 0)), QueryCheck(EndAppDeletion(app: app)),
-        QueryCheck(InsertServerToken(app: app, id: UUID(), name: "bot", digest: [1])), QueryCheck(ListServerTokens(app: app)),
-        QueryCheck(RevokeServerToken(id: UUID(), endsWebhooks: true)), QueryCheck(AddAppIndex(app: app, path: "status", most: 1)),
+        QueryCheck(InsertServerToken(app: app, id: UUID(), name: "bot", digest: [1])),
+        QueryCheck(ListServerTokens(app: app)),
+        QueryCheck(RevokeServerToken(id: UUID(), endsWebhooks: true)),
+        QueryCheck(AddAppIndex(app: app, path: "status", most: 1)),
         QueryCheck(ListAppIndexes(app: app)), QueryCheck(RemoveAppIndex(app: app, path: "status")),
         QueryCheck(ListAppWebhooks(app: app)), QueryCheck(RemoveAppWebhook(app: app, id: UUID())),
     ]
@@ -25,7 +30,9 @@ enum Queries {
 
 /// Compares the parameters and columns of every query with those that the server describes.
 @Suite struct ColumnTests {
-    @Test("every statement has exactly the parameters it is given and returns exactly the columns that are read, with their types")
+    @Test(
+        "every statement has exactly the parameters it is given and returns exactly the columns that are read, with their types"
+    )
     func described() async throws {
         let differences = try await QueryCheck.differences(Queries.all)
         #expect(differences == [])

@@ -7,7 +7,8 @@ import Testing
 @Suite struct PreviousReleaseTests {
     @Test("the statements of the previous release return their columns on the present schema")
     func unchanged() async throws {
-        let previous = PreviousRelease("strata", statements: Queries.all.flatMap(\.statements), sources: ["Tools/strata"])
+        let previous = PreviousRelease(
+            "strata", statements: Queries.all.flatMap(\.statements), sources: ["Tools/strata"])
         #expect(try previous.unlisted() == [])
         #expect(try await previous.differences() == [])
     }

@@ -18,7 +18,9 @@ struct ChatLineTests {
 
     @Test("the value of metadata is the rest of the line")
     func set() throws {
-        #expect(try ChatLine(parsing: "/set trip.city Porto and  Lisbon") == .set(path: "trip.city", value: "Porto and  Lisbon"))
+        #expect(
+            try ChatLine(parsing: "/set trip.city Porto and  Lisbon")
+                == .set(path: "trip.city", value: "Porto and  Lisbon"))
         #expect(try ChatLine(parsing: "/unset a.b c") == .unset(["a.b", "c"]))
     }
 

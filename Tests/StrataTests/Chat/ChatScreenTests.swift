@@ -11,7 +11,9 @@ struct ChatScreenTests {
         ChatScreen(state: state, size: ScreenSize(columns: columns, rows: rows)).frame.lines.map(\.text)
     }
 
-    private func state(_ messages: [ChatMessage] = [], _ change: (inout ChatConversation) -> Void = { _ in }) -> ChatState {
+    private func state(
+        _ messages: [ChatMessage] = [], _ change: (inout ChatConversation) -> Void = { _ in }
+    ) -> ChatState {
         var state = ChatState(user: "alice")
         var conversation = ChatConversation.sample("Lunch")
         change(&conversation)
@@ -21,9 +23,12 @@ struct ChatScreenTests {
         return state
     }
 
-    @Test("the lines fill screens of any size exactly", arguments: [(1, 1), (0, 0), (24, 6), (40, 10), (50, 8), (80, 24), (200, 60)])
+    @Test(
+        "the lines fill screens of any size exactly",
+        arguments: [(1, 1), (0, 0), (24, 6), (40, 10), (50, 8), (80, 24), (200, 60)])
     func size(_ columns: Int, _ rows: Int) {
-        let messages = (0..<30).map { ChatMessage.sample("日本語 and a long message that needs to be broken, number \($0)", receipt: .sent) }
+        let messages = (0..<30)
+            .map { ChatMessage.sample("日本語 and a long message that needs to be broken, number \($0)", receipt: .sent) }
         var full = state(messages) { $0.metadata = ["a.b": "a value that is longer than the column", "c": ""] }
         _ = full.type("a long line that does not fit onto a small screen")
         for state in [full, ChatState(user: "alice")] {
@@ -44,7 +49,8 @@ struct ChatScreenTests {
     @Test("own messages show their status")
     func receipts() {
         let messages = [
-            ChatMessage.sample("one", receipt: .read(2, of: 2)), .sample("two", receipt: .delivered(1, of: 2)), .sample("three", receipt: .sent),
+            ChatMessage.sample("one", receipt: .read(2, of: 2)), .sample("two", receipt: .delivered(1, of: 2)),
+            .sample("three", receipt: .sent),
             .sample("four", receipt: .waiting), .sample("five"),
         ]
         let lines = text(state(messages), 120, 12).joined(separator: "\n")
@@ -79,8 +85,11 @@ struct ChatScreenTests {
             $0.metadata = ["theme.color": "blue", "title": "Lunch"]
             $0.people = [.init(name: "alice", isOnline: true), .init(name: "bob")]
         }
-        let details = text(state).dropFirst().compactMap { $0.split(separator: "│", omittingEmptySubsequences: false).last.map(String.init) }
-        for part in [" ● alice", " ○ bob", " theme.color", "   blue", " title", "   Lunch"] { #expect(details.contains { $0.hasPrefix(part) }) }
+        let details = text(state).dropFirst()
+            .compactMap { $0.split(separator: "│", omittingEmptySubsequences: false).last.map(String.init) }
+        for part in [" ● alice", " ○ bob", " theme.color", "   blue", " title", "   Lunch"] {
+            #expect(details.contains { $0.hasPrefix(part) })
+        }
     }
 
     @Test("a banner reports a missing connection and the number of pending changes")

@@ -25,7 +25,8 @@ struct KeyReaderTests {
     @Test(
         "terminal sequences are recognized as keys, with or without modifiers",
         arguments: [
-            ("\u{1B}[A", Key.up), ("\u{1B}OB", .down), ("\u{1B}[1;5C", .right), ("\u{1B}[3~", .delete), ("\u{1B}[5~", .pageUp), ("\u{1B}OP", .help),
+            ("\u{1B}[A", Key.up), ("\u{1B}OB", .down), ("\u{1B}[1;5C", .right), ("\u{1B}[3~", .delete),
+            ("\u{1B}[5~", .pageUp), ("\u{1B}OP", .help),
             ("\u{1B}[[A", .help), ("\u{1B}[11~", .help), ("\u{1B}[H", .home),
         ])
     func sequences(_ bytes: String, _ key: Key) { #expect(keys(bytes) == [key]) }

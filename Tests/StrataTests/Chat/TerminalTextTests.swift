@@ -18,12 +18,16 @@ struct TerminalTextTests {
         arguments: ["\u{202E}", "\u{2066}", "\u{200B}", "\u{2028}", "\u{E000}"])
     func invisible(_ text: String) { #expect(TerminalText(text).string == "\u{FFFD}") }
 
-    @Test("letters and emoji of any script stay unchanged", arguments: ["é", "e\u{301}", "日本", "👨‍👩‍👧", "👍🏽", "नमस्ते", "שלום"])
+    @Test(
+        "letters and emoji of any script stay unchanged", arguments: ["é", "e\u{301}", "日本", "👨‍👩‍👧", "👍🏽", "नमस्ते", "שלום"])
     func kept(_ text: String) { #expect(TerminalText(text).string == text) }
 
     @Test(
         "columns are counted as in terminals",
-        arguments: [("abc", 3), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("한국", 4), ("😀", 2), ("👍🏽", 2), ("🇩🇪", 2), ("❤️", 2), ("Ａ", 2), ("…", 1), ("", 0)])
+        arguments: [
+            ("abc", 3), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("한국", 4), ("😀", 2), ("👍🏽", 2), ("🇩🇪", 2), ("❤️", 2),
+            ("Ａ", 2), ("…", 1), ("", 0),
+        ])
     func width(_ text: String, _ columns: Int) { #expect(text.terminalWidth == columns) }
 
     @Test("a line is cut with an ellipsis or padded to fit exactly", arguments: 1...12)

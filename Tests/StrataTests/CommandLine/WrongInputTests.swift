@@ -16,7 +16,9 @@ struct WrongInputTests {
         var rows: [String: Set<String>] = [:]
         for row in WrongInput.all { rows[row.command, default: []].insert(row.option) }
         for (command, options) in commands {
-            #expect(options.subtracting(rows[command] ?? []).isEmpty, "strata \(command) has options that no wrong word has been tried with")
+            #expect(
+                options.subtracting(rows[command] ?? []).isEmpty,
+                "strata \(command) has options that no wrong word has been tried with")
         }
         for (command, options) in rows {
             #expect(options.subtracting(commands[command] ?? []).isEmpty, "strata \(command) has no such options")
@@ -24,7 +26,8 @@ struct WrongInputTests {
     }
 
     @Test(
-        "wrong input is answered with one line on standard error and a status, and creates nothing", .timeLimit(.minutes(5)),
+        "wrong input is answered with one line on standard error and a status, and creates nothing",
+        .timeLimit(.minutes(5)),
         arguments: WrongInput.all)
     func row(_ row: WrongInput) async throws {
         let program = try StrataProgram("words")
@@ -63,10 +66,14 @@ struct WrongInputTests {
         }
     }
 
-    private func expectOneLine(_ exit: StrataProgram.Exit, _ status: CommandFailure.Status, sourceLocation: SourceLocation = #_sourceLocation) {
+    private func expectOneLine(
+        _ exit: StrataProgram.Exit, _ status: CommandFailure.Status, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
         #expect(exit.status == status.rawValue, "\(exit.errorOutput)", sourceLocation: sourceLocation)
-        #expect(exit.errorOutput.hasPrefix("strata: ") && exit.errorOutput.hasSuffix("\n"), sourceLocation: sourceLocation)
-        #expect(exit.errorOutput.split(separator: "\n").count == 1, "\(exit.errorOutput)", sourceLocation: sourceLocation)
+        #expect(
+            exit.errorOutput.hasPrefix("strata: ") && exit.errorOutput.hasSuffix("\n"), sourceLocation: sourceLocation)
+        #expect(
+            exit.errorOutput.split(separator: "\n").count == 1, "\(exit.errorOutput)", sourceLocation: sourceLocation)
         #expect(exit.output.isEmpty, sourceLocation: sourceLocation)
     }
 }

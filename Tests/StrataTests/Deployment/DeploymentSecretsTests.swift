@@ -10,13 +10,16 @@ import Testing
 struct DeploymentSecretsTests {
     private func read(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
-    @Test("gateways and webhooks have separate secrets; an existing directory gets missing secrets and keeps the others")
+    @Test(
+        "gateways and webhooks have separate secrets; an existing directory gets missing secrets and keeps the others")
     func complete() async throws {
         try await withTemporaryDirectory { directory in
             let secrets = DeploymentSecrets(directory: directory, places: .init())
             #expect(try secrets.ensure().contains("\(directory)/webhook-calls/secret"))
             #expect(try secrets.ensure() == [])
-            let (cluster, own) = (try read("\(directory)/cluster/secret"), try read("\(directory)/webhook-calls/secret"))
+            let (cluster, own) = (
+                try read("\(directory)/cluster/secret"), try read("\(directory)/webhook-calls/secret")
+            )
             #expect(cluster != own && own.count >= 32)
             try FileManager.default.removeItem(atPath: "\(directory)/webhook-calls")
             #expect(try secrets.ensure() == ["\(directory)/webhook-calls/secret"])
@@ -35,7 +38,9 @@ struct DeploymentSecretsTests {
             _ = try DeploymentSecrets(directory: directory, places: .init()).ensure()
             for service in ["conversations", "metadata", "webhooks"] {
                 let password = try read("\(directory)/owner/\(service)-password")
-                #expect(try read("\(directory)/\(service)/url") == "postgresql://strata_\(service):\(password)@postgres:5432/strata")
+                #expect(
+                    try read("\(directory)/\(service)/url")
+                        == "postgresql://strata_\(service):\(password)@postgres:5432/strata")
                 #expect(try FileManager.default.contentsOfDirectory(atPath: "\(directory)/\(service)") == ["url"])
             }
             #expect(try read("\(directory)/services/conversations-url") == "older")
@@ -55,11 +60,15 @@ struct DeploymentSecretsTests {
             for group in DeploymentSecrets.Group.allCases {
                 let place = "\(directory)/\(group.rawValue)"
                 let own = try FileManager.default.attributesOfItem(atPath: place)
-                #expect(own[.posixPermissions] as? Int == 0o750 && own[.groupOwnerAccountID] as? Int == Int(group.id), "\(group)")
-                for name in try FileManager.default.contentsOfDirectory(atPath: place) where group != .tls || name == "edge.pem" {
+                #expect(
+                    own[.posixPermissions] as? Int == 0o750 && own[.groupOwnerAccountID] as? Int == Int(group.id),
+                    "\(group)")
+                for name in try FileManager.default.contentsOfDirectory(atPath: place)
+                where group != .tls || name == "edge.pem" {
                     let file = try FileManager.default.attributesOfItem(atPath: "\(place)/\(name)")
                     #expect(
-                        file[.posixPermissions] as? Int == 0o440 && file[.groupOwnerAccountID] as? Int == Int(group.id), "\(group)/\(name)")
+                        file[.posixPermissions] as? Int == 0o440 && file[.groupOwnerAccountID] as? Int == Int(group.id),
+                        "\(group)/\(name)")
                 }
             }
         }

@@ -21,14 +21,18 @@ struct DevSystemTests {
         let squatter: (any Channel)?
 
         init(
-            _ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1, home name: String = "home", isPortTaken: Bool = false
+            _ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1, home name: String = "home",
+            isPortTaken: Bool = false
         ) throws {
             let lines = lines
             squatter =
-                isPortTaken ? try ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0).wait() : nil
+                isPortTaken
+                ? try ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0)
+                    .wait() : nil
             var ports = try LoopbackPort.free(2)
             if let taken = squatter?.localAddress?.port { ports[0] = taken }
-            let settings = try DevSettings(flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1]), environment: [:])
+            let settings = try DevSettings(
+                flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1]), environment: [:])
             home = StrataHome(environment: ["STRATA_HOME": "\(directory)/\(name)"])
             system = DevSystem(
                 home: home, settings: settings, binaries: binaries, environment: ["PATH": "/usr/bin:/bin"],
@@ -53,7 +57,8 @@ struct DevSystemTests {
             let state = try first.state
             #expect(
                 Set(state.processes.map(\.name)) == [
-                    "postgres", "redis", "conversations-1", "metadata-1", "presence-1", "webhooks-1", "gateway-1", "gateway-2",
+                    "postgres", "redis", "conversations-1", "metadata-1", "presence-1", "webhooks-1", "gateway-1",
+                    "gateway-2",
                 ])
             #expect(state.processes.allSatisfy { kill($0.pid, 0) == 0 })
             #expect(state.httpURLs.count == 2)
@@ -70,7 +75,11 @@ struct DevSystemTests {
             let second = try Stage(directory, binaries)
             try await second.system.start()
             let apps = try await AppStore(url: try second.state.databaseURL).list()
-            #expect(apps == [AppStore.App(id: app.id, providerID: app.providerID, keyIDs: [app.keyID], name: "Kept", isSuspended: false)])
+            #expect(
+                apps == [
+                    AppStore.App(
+                        id: app.id, providerID: app.providerID, keyIDs: [app.keyID], name: "Kept", isSuspended: false)
+                ])
             #expect(second.lines.all.contains { $0.contains("up to date") })
             await second.system.stop()
         }
@@ -104,16 +113,24 @@ struct DevSystemTests {
             let secrets = try Secrets.ensure(in: stage.home)
             let port = try #require(try stage.process("postgres").port)
             for (role, password) in [
-                ("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata), ("strata_webhooks", secrets.webhooks),
+                ("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata),
+                ("strata_webhooks", secrets.webhooks),
             ] {
-                let words = ["-X", "-A", "-t", "-w", "-d", "postgresql://\(role):\(password)@127.0.0.1:\(port)/strata", "-c", "SELECT current_user"]
-                #expect(try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), arguments: words)).output == "\(role)\n")
+                let words = [
+                    "-X", "-A", "-t", "-w", "-d", "postgresql://\(role):\(password)@127.0.0.1:\(port)/strata", "-c",
+                    "SELECT current_user",
+                ]
+                #expect(
+                    try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), arguments: words)).output
+                        == "\(role)\n")
             }
             await stage.system.stop()
         }
     }
 
-    @Test("strata dev and strata migrate refuse a database of an unreleased version with one sentence and leave it unchanged")
+    @Test(
+        "strata dev and strata migrate refuse a database of an unreleased version with one sentence and leave it unchanged"
+    )
     func otherSchema() async throws {
         try await withTemporaryDirectory { directory in
             let binaries = try FakeServices.make(in: directory)
@@ -123,7 +140,9 @@ struct DevSystemTests {
             // The first migration of unreleased versions had this name.
             let rename = "UPDATE strata.schema_migrations SET name = 'tables' WHERE version = 1"
             try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: rename)
-            let refusal = await #expect(throws: PostgresError.self) { try await DatabaseMigration.run(url: url, passwords: nil) }
+            let refusal = await #expect(throws: PostgresError.self) {
+                try await DatabaseMigration.run(url: url, passwords: nil)
+            }
             let sentence =
                 "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then "
             #expect(refusal.flatMap { CommandFailure(of: $0) }?.message == sentence + "begin with an empty database.")

@@ -27,7 +27,8 @@ enum FakeServices {
         let perl = try Programs.find("perl")
         for kind in ServiceKind.allCases {
             let path = "\(directory)/\(kind.rawValue)"
-            let body = kind == broken ? "#!/bin/sh\necho 'cannot read the stars' >&2\nexit 3\n" : "#!\(perl)\n\(script)\n"
+            let body =
+                kind == broken ? "#!/bin/sh\necho 'cannot read the stars' >&2\nexit 3\n" : "#!\(perl)\n\(script)\n"
             try body.write(toFile: path, atomically: false, encoding: .utf8)
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         }

@@ -26,7 +26,10 @@ struct PortOwnerTests {
     func named() async throws {
         let crowd = try await withThrowingTaskGroup { group in
             for _ in 0..<200 {
-                group.addTask { try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0).get() }
+                group.addTask {
+                    try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                        .bind(host: "127.0.0.1", port: 0).get()
+                }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }

@@ -8,7 +8,8 @@ import Testing
 struct ServicePlanTests {
     private func plan(_ flags: DevSettings.Flags, taken: Set<Int> = []) throws -> ServicePlan {
         let settings = try DevSettings(flags: flags, environment: [:])
-        return try ServicePlan(settings: settings, isFree: { !taken.contains($0) }, takePorts: { count in Array(20_001...20_000 + count) })
+        return try ServicePlan(
+            settings: settings, isFree: { !taken.contains($0) }, takePorts: { count in Array(20_001...20_000 + count) })
     }
 
     @Test("further gateways get the next free ports")
@@ -21,7 +22,8 @@ struct ServicePlanTests {
 
     @Test("no two processes share a port")
     func distinct() throws {
-        let plan = try plan(.init(gateways: 4, conversations: 2, metadata: 3, presence: 2, httpPort: 8441, httpsPort: 8443))
+        let plan = try plan(
+            .init(gateways: 4, conversations: 2, metadata: 3, presence: 2, httpPort: 8441, httpsPort: 8443))
         let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
         #expect(Set(ports).count == ports.count)
         #expect(plan.instances.count == 12)
@@ -47,10 +49,13 @@ struct ServicePlanTests {
     func environment() throws {
         let plan = try plan(.init(gateways: 2, conversations: 2))
         let context = ServicePlan.Context(
-            settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret", webhooksSecret: "of webhooks",
-            postgresURLs: [.conversations: "postgresql://c@h/strata", .metadata: "postgresql://m@h/strata"], redisURL: "redis://127.0.0.1:1",
+            settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret",
+            webhooksSecret: "of webhooks",
+            postgresURLs: [.conversations: "postgresql://c@h/strata", .metadata: "postgresql://m@h/strata"],
+            redisURL: "redis://127.0.0.1:1",
             certificate: "/c.pem", key: "/k.pem",
-            inherited: ["PATH": "/bin", "STRATA_TYPING_PAUSE": "10", "STRATA_HTTP_PORT": "1", "STRATA_HOME": "/h"], contentDirectory: "/h/content")
+            inherited: ["PATH": "/bin", "STRATA_TYPING_PAUSE": "10", "STRATA_HTTP_PORT": "1", "STRATA_HOME": "/h"],
+            contentDirectory: "/h/content")
         let gateway = plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-2" }), in: context)
         #expect(gateway["STRATA_INSTANCE"] == "gateway-2")
         #expect(gateway["STRATA_HTTP_PORT"] == "8081")
@@ -64,16 +69,19 @@ struct ServicePlanTests {
         var elsewhere = context
         elsewhere.inherited["STRATA_CONTENT_DIRECTORY"] = "/volume"
         #expect(
-            plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-1" }), in: elsewhere)["STRATA_CONTENT_DIRECTORY"]
+            plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-1" }), in: elsewhere)[
+                "STRATA_CONTENT_DIRECTORY"]
                 == "/volume")
-        let conversations = plan.environment(of: try #require(plan.instances.first { $0.kind == .conversations }), in: context)
+        let conversations = plan.environment(
+            of: try #require(plan.instances.first { $0.kind == .conversations }), in: context)
         #expect(conversations["STRATA_POSTGRES_URL"] == "postgresql://c@h/strata")
         #expect(conversations["STRATA_TLS_KEY"] == nil)
         #expect(conversations["STRATA_CONTENT_DIRECTORY"] == nil)
         #expect(conversations["STRATA_HTTP_PORT"] == nil)
         #expect(conversations["STRATA_HOME"] == nil)
         #expect(conversations["STRATA_CLUSTER_SECRET"] == "secret")
-        #expect(plan.addresses(of: .conversations).contains("127.0.0.1:\(try #require(conversations["STRATA_RPC_PORT"]))"))
+        #expect(
+            plan.addresses(of: .conversations).contains("127.0.0.1:\(try #require(conversations["STRATA_RPC_PORT"]))"))
         #expect(conversations["STRATA_WEBHOOKS_SECRET"] == nil)
         #expect(gateway["STRATA_CLUSTER_SECRET"] == "secret" && gateway["STRATA_WEBHOOKS_SECRET"] == "of webhooks")
         elsewhere.inherited["STRATA_CLUSTER_SECRET"] = "inherited"

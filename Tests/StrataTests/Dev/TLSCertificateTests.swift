@@ -20,7 +20,9 @@ struct TLSCertificateTests {
             let names = try #require(try certificate.extensions.subjectAlternativeNames)
             #expect(names.contains(.dnsName("localhost")))
             #expect(names.contains(.ipAddress(ASN1OctetString(contentBytes: [127, 0, 0, 1]))))
-            #expect(names.contains(.ipAddress(ASN1OctetString(contentBytes: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]))))
+            #expect(
+                names.contains(
+                    .ipAddress(ASN1OctetString(contentBytes: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]))))
             #expect(certificate.publicKey.isValidSignature(certificate.signature, for: certificate))
             let mode = try FileManager.default.attributesOfItem(atPath: made.key)[.posixPermissions] as? Int
             #expect(mode == 0o600)
@@ -32,8 +34,11 @@ struct TLSCertificateTests {
         try await withTemporaryDirectory { directory in
             let now = Date()
             _ = try TLSCertificate.ensure(in: directory, hosts: hosts, now: now)
-            #expect(try !TLSCertificate.ensure(in: directory, hosts: hosts, now: now.addingTimeInterval(300 * 86_400)).isNew)
-            #expect(try TLSCertificate.ensure(in: directory, hosts: hosts, now: now.addingTimeInterval(340 * 86_400)).isNew)
+            #expect(
+                try !TLSCertificate.ensure(in: directory, hosts: hosts, now: now.addingTimeInterval(300 * 86_400)).isNew
+            )
+            #expect(
+                try TLSCertificate.ensure(in: directory, hosts: hosts, now: now.addingTimeInterval(340 * 86_400)).isNew)
             let end = try #require(TLSCertificate.expiry(ofCertificateAt: directory + "/certificate.pem"))
             #expect(end > now.addingTimeInterval(700 * 86_400))
         }
@@ -47,7 +52,8 @@ struct TLSCertificateTests {
             #expect(try !TLSCertificate.ensure(in: directory, hosts: hosts).isNew)
             try await withTemporaryDirectory { other in
                 let foreign = try TLSCertificate.ensure(in: other, hosts: hosts)
-                try PrivateFile.write(try String(contentsOfFile: foreign.key, encoding: .utf8), to: directory + "/key.pem")
+                try PrivateFile.write(
+                    try String(contentsOfFile: foreign.key, encoding: .utf8), to: directory + "/key.pem")
             }
             #expect(try TLSCertificate.ensure(in: directory, hosts: hosts).isNew)
             try PrivateFile.write("nonsense", to: directory + "/certificate.pem")

@@ -33,7 +33,8 @@ struct DoctorTests {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
             let settings = try DevSettings(flags: .init(), environment: [:])
-            let checks = await Doctor(home: home, settings: settings, binaries: ServiceBinaries(directory: directory)).examine()
+            let checks = await Doctor(home: home, settings: settings, binaries: ServiceBinaries(directory: directory))
+                .examine()
             let services = try #require(checks.first { $0.subject == "services" })
             #expect(services.verdict == .bad)
             #expect(services.finding.contains("conversations, metadata, presence, webhooks, gateway"))
@@ -56,9 +57,12 @@ struct DoctorTests {
     func replaced() async throws {
         try await withTemporaryDirectory { directory in
             let program = directory + "/sleep"
-            try FileManager.default.copyItem(atPath: URL(filePath: try Programs.find("sleep")).resolvingSymlinksInPath().path, toPath: program)
+            try FileManager.default.copyItem(
+                atPath: URL(filePath: try Programs.find("sleep")).resolvingSymlinksInPath().path, toPath: program)
             let child = try await ChildProcess.start(Launch(program, arguments: ["60"]))
-            try await until { try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(child.pid)/exe").hasSuffix("/sleep") }
+            try await until {
+                try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(child.pid)/exe").hasSuffix("/sleep")
+            }
             #expect(!InstalledProgram.isReplaced(process: child.pid))
             try FileManager.default.removeItem(atPath: program)
             #expect(InstalledProgram.isReplaced(process: child.pid))

@@ -67,7 +67,8 @@ struct PackageUpdateTests {
             try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: real)
             let update = await PackageUpdate.find(for: directory + "/link/postgres") { program, arguments in
                 switch (program, arguments) {
-                case ("dpkg-query", ["--search", "\(real)/postgres"]): "diversion by a from: /b\npostgresql-15:amd64: \(real)/postgres\n"
+                case ("dpkg-query", ["--search", "\(real)/postgres"]):
+                    "diversion by a from: /b\npostgresql-15:amd64: \(real)/postgres\n"
                 case ("apt-cache", ["policy", "postgresql-15"]): Self.newer
                 default: nil
                 }
@@ -79,7 +80,9 @@ struct PackageUpdateTests {
     @Test("an update is unknown without apt")
     func withoutAPT() async {
         #expect(await PackageUpdate.find(for: "/usr/bin/redis-server") { _, _ in nil } == .unknown)
-        let dpkgOnly = await PackageUpdate.find(for: "/usr/bin/x") { program, _ in program == "dpkg-query" ? "x: /usr/bin/x" : nil }
+        let dpkgOnly = await PackageUpdate.find(for: "/usr/bin/x") { program, _ in
+            program == "dpkg-query" ? "x: /usr/bin/x" : nil
+        }
         #expect(dpkgOnly == .unknown)
     }
 

@@ -25,7 +25,8 @@ struct ServerCheckTests {
         let update = PackageUpdate.available(package: "postgresql-15", version: "15.20-0+deb12u1", isSecurity: true)
         let check = postgres.judge(try program("postgres (PostgreSQL) 15.18"), update: update)
         #expect(check.verdict == .notice)
-        #expect(check.finding == "15.18, /bin/server; tested with 15, 17; security update known to apt: 15.20-0+deb12u1")
+        #expect(
+            check.finding == "15.18, /bin/server; tested with 15, 17; security update known to apt: 15.20-0+deb12u1")
         #expect(check.remedy == "apt-get install --only-upgrade postgresql-15")
     }
 

@@ -14,13 +14,18 @@ struct HomeTests {
         httpURLs: ["http://localhost:8080"], httpsURLs: ["https://localhost:8443"],
         databaseURL: "postgresql://strata:secret@127.0.0.1:1/strata",
         redisURL: "redis://127.0.0.1:2", certificate: "/c.pem",
-        processes: [.init(name: "gateway-1", service: "gateway", pid: 8, restarts: 2, adminPort: 3, httpPort: 8080, httpsPort: 8443)])
+        processes: [
+            .init(
+                name: "gateway-1", service: "gateway", pid: 8, restarts: 2, adminPort: 3, httpPort: 8080,
+                httpsPort: 8443)
+        ])
 
     @Test("the home is .strata or STRATA_HOME, also relative to the working directory")
     func place() {
         #expect(StrataHome(environment: [:], current: "/srv/app").path == "/srv/app/.strata")
         #expect(StrataHome(environment: ["STRATA_HOME": "data/"], current: "/srv/app").path == "/srv/app/data")
-        #expect(StrataHome(environment: ["STRATA_HOME": "/var/lib/strata"], current: "/srv/app").path == "/var/lib/strata")
+        #expect(
+            StrataHome(environment: ["STRATA_HOME": "/var/lib/strata"], current: "/srv/app").path == "/var/lib/strata")
         #expect(StrataHome(environment: ["STRATA_HOME": ""], current: "/srv/app").path == "/srv/app/.strata")
     }
 
@@ -75,16 +80,22 @@ struct HomeTests {
             try home.make()
             let first = try Secrets.ensure(in: home)
             #expect(try Secrets.ensure(in: home) == first)
-            let all = [first.cluster, first.postgres, first.conversations, first.metadata, first.webhooks, first.webhooksSecret]
+            let all = [
+                first.cluster, first.postgres, first.conversations, first.metadata, first.webhooks,
+                first.webhooksSecret,
+            ]
             #expect(Set(all).count == 6)
             // The secrets missing in a home of an older release are generated once.
             let older = [
-                "cluster": first.cluster, "postgres": first.postgres, "conversations": first.conversations, "metadata": first.metadata,
+                "cluster": first.cluster, "postgres": first.postgres, "conversations": first.conversations,
+                "metadata": first.metadata,
                 "webhooks": first.webhooks,
             ]
             try JSONEncoder().encode(older).write(to: URL(filePath: home.secrets))
             let added = try Secrets.ensure(in: home)
-            #expect(added.cluster == first.cluster && added.webhooks == first.webhooks && added.webhooksSecret != first.webhooksSecret)
+            #expect(
+                added.cluster == first.cluster && added.webhooks == first.webhooks
+                    && added.webhooksSecret != first.webhooksSecret)
             #expect(try Secrets.ensure(in: home) == added)
             #expect(try FileManager.default.attributesOfItem(atPath: home.secrets)[.posixPermissions] as? Int == 0o600)
             try "{".write(toFile: home.secrets, atomically: false, encoding: .utf8)
@@ -118,7 +129,8 @@ struct HomeTests {
             var lock: HomeLock? = try HomeLock(home)
 
             let failure = await #expect(throws: CommandFailure.self) {
-                try await RunningState.ofRunning(in: home, patience: .zero, console: Console(out: { _ in }, error: { _ in }))
+                try await RunningState.ofRunning(
+                    in: home, patience: .zero, console: Console(out: { _ in }, error: { _ in }))
             }
             #expect(failure?.status == .temporary)
 

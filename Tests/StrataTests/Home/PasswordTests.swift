@@ -10,13 +10,19 @@ struct PasswordTests {
     func both() throws {
         #expect(try DatabaseMigration.Passwords(OperatorSettings([:])) == nil)
         let both = ["STRATA_CONVERSATIONS_PASSWORD": "c", "STRATA_METADATA_PASSWORD": "m"]
-        #expect(try DatabaseMigration.Passwords(OperatorSettings(both)) == DatabaseMigration.Passwords(conversations: "c", metadata: "m"))
-        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(OperatorSettings(["STRATA_METADATA_PASSWORD": "m"])) }
+        #expect(
+            try DatabaseMigration.Passwords(OperatorSettings(both))
+                == DatabaseMigration.Passwords(conversations: "c", metadata: "m"))
+        #expect(throws: CommandFailure.self) {
+            try DatabaseMigration.Passwords(OperatorSettings(["STRATA_METADATA_PASSWORD": "m"]))
+        }
         let all = both.merging(["STRATA_WEBHOOKS_PASSWORD": "w"]) { $1 }
         #expect(
             try DatabaseMigration.Passwords(OperatorSettings(all))
                 == DatabaseMigration.Passwords(conversations: "c", metadata: "m", webhooks: "w"))
-        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(OperatorSettings(["STRATA_WEBHOOKS_PASSWORD": "w"])) }
+        #expect(throws: CommandFailure.self) {
+            try DatabaseMigration.Passwords(OperatorSettings(["STRATA_WEBHOOKS_PASSWORD": "w"]))
+        }
         let empty = ["STRATA_CONVERSATIONS_PASSWORD": "", "STRATA_METADATA_PASSWORD": "m"]
         #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(OperatorSettings(empty)) }
     }

@@ -10,7 +10,8 @@ struct PrivatePostgresTests {
     @Test("PostgreSQL keeps its data when it is stopped or killed")
     func keepsData() async throws {
         try await withTemporaryDirectory { directory in
-            let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
+            let server = try await PrivatePostgres.start(
+                PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
             try await server.runSQL("CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)")
             await server.stop()
             try await server.restart()
@@ -29,8 +30,10 @@ struct PrivatePostgresTests {
             var options = PrivatePostgres.Options(directory: directory + "/pg", password: nil)
             options.isDurable = false
             let server = try await PrivatePostgres.start(options)
-            let lines = try String(contentsOfFile: directory + "/pg/data/postmaster.pid", encoding: .utf8).split(separator: "\n")
-            let segment = try #require(lines.compactMap { $0.firstMatch(of: /^ *[0-9]+ +([0-9]+)$/).flatMap { Int32($0.1) } }.first)
+            let lines = try String(contentsOfFile: directory + "/pg/data/postmaster.pid", encoding: .utf8)
+                .split(separator: "\n")
+            let segment = try #require(
+                lines.compactMap { $0.firstMatch(of: /^ *[0-9]+ +([0-9]+)$/).flatMap { Int32($0.1) } }.first)
             var state = shmid_ds()
             #expect(shmctl(segment, IPC_STAT, &state) == 0)
             await server.discard()
@@ -42,7 +45,8 @@ struct PrivatePostgresTests {
     @Test("PostgreSQL flushes commits, and admits no client without the password")
     func isDurableAndClosed() async throws {
         try await withTemporaryDirectory { directory in
-            let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
+            let server = try await PrivatePostgres.start(
+                PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
             #expect(try await server.runSQL("SHOW fsync") == "on\n")
             #expect(try await server.runSQL("SHOW synchronous_commit") == "on\n")
             let words = ["-X", "-w", "-d", server.url(password: "another-word"), "-c", "SELECT 1"]
@@ -76,7 +80,8 @@ struct PrivatePostgresTests {
         try await withTemporaryDirectory { directory in
             let redis = try await PrivateRedis.start(PrivateRedis.Options(directory: directory + "/redis"))
             let error = await #expect(throws: LocalServerError.self) {
-                try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", port: redis.port, password: nil))
+                try await PrivatePostgres.start(
+                    PrivatePostgres.Options(directory: directory + "/pg", port: redis.port, password: nil))
             }
             #expect(error?.code == .portInUse)
             #expect(error?.message.contains("\(redis.port)") == true)
@@ -84,11 +89,14 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("PostgreSQL uses another directory, and keeps its data there, if its user cannot enter the first", .enabled(if: SystemUser.isRoot))
+    @Test(
+        "PostgreSQL uses another directory, and keeps its data there, if its user cannot enter the first",
+        .enabled(if: SystemUser.isRoot))
     func fallback() async throws {
         try await withTemporaryDirectory { directory in
             let closed = directory + "/closed"
-            try FileManager.default.createDirectory(atPath: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            try FileManager.default.createDirectory(
+                atPath: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
             let notices = Collected<String>()
             var options = PrivatePostgres.Options(directory: closed + "/pg", password: nil)
             options.notice = { notices.add($0) }

@@ -23,7 +23,8 @@ struct PrivateRedisTests {
     @Test("an error contains the message of Redis")
     func refusal() async throws {
         try await withTemporaryDirectory { directory in
-            let options = PrivateRedis.Options(directory: directory + "/redis", port: try LoopbackPort.free(), arguments: ["--no-such-setting", "1"])
+            let options = PrivateRedis.Options(
+                directory: directory + "/redis", port: try LoopbackPort.free(), arguments: ["--no-such-setting", "1"])
             let error = await #expect(throws: LocalServerError.self) { try await PrivateRedis.start(options) }
             #expect(error?.code == .startFailed)
             #expect(error?.message.contains("no-such-setting") == true)

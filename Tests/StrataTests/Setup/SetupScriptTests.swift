@@ -55,9 +55,13 @@ struct SetupScriptTests {
 
         func setUp(_ arguments: String...) async throws -> (output: String, root: [String]) {
             let script = URL(filePath: #filePath).appending(path: "../../../../scripts/setup.sh").standardized.path
-            var all = ["HOME": directory, "PATH": "\(directory)/bin:\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")"]
+            var all = [
+                "HOME": directory,
+                "PATH": "\(directory)/bin:\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")",
+            ]
             all.merge(environment) { $1 }
-            let exit = try await ChildProcess.run(Launch(try Programs.find("bash"), arguments: [script] + arguments, environment: all))
+            let exit = try await ChildProcess.run(
+                Launch(try Programs.find("bash"), arguments: [script] + arguments, environment: all))
             #expect(exit.isSuccess, "\(exit.output)")
             let root = (try? String(contentsOfFile: directory + "/root", encoding: .utf8)) ?? ""
             // The package lists of the machine that runs this test may be a day old.
@@ -69,7 +73,8 @@ struct SetupScriptTests {
     func current() async throws {
         try await withTemporaryDirectory { directory in
             let (output, root) = try await Machine(directory, offered: "15.18").setUp()
-            #expect(output == "PostgreSQL 15.18, the newest that apt offers; Redis 7.0.15, not from a package of apt.\n")
+            #expect(
+                output == "PostgreSQL 15.18, the newest that apt offers; Redis 7.0.15, not from a package of apt.\n")
             #expect(root.isEmpty)
         }
     }
@@ -105,10 +110,17 @@ struct SetupScriptTests {
         try await withTemporaryDirectory { directory in
             var machine = try Machine(directory, offered: "15.20")
             let server = try await ChildProcess.start(
-                Launch(try Programs.find("bash"), arguments: ["-c", "exec -a \(directory)/bin/postgres sleep 60"], deathSignal: .kill))
-            try await until { try String(contentsOfFile: "/proc/\(server.pid)/cmdline", encoding: .utf8).hasPrefix(directory) }
+                Launch(
+                    try Programs.find("bash"), arguments: ["-c", "exec -a \(directory)/bin/postgres sleep 60"],
+                    deathSignal: .kill))
+            try await until {
+                try String(contentsOfFile: "/proc/\(server.pid)/cmdline", encoding: .utf8).hasPrefix(directory)
+            }
             let (output, root) = try await machine.setUp()
-            #expect(output.contains("; it runs, so stop it first, and as root run: apt-get install --only-upgrade libpq5 postgresql-15; "))
+            #expect(
+                output.contains(
+                    "; it runs, so stop it first, and as root run: apt-get install --only-upgrade libpq5 postgresql-15; "
+                ))
             #expect(root.isEmpty)
 
             machine.environment["CI"] = "true"

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("the supervision of a child")
 struct SupervisionStateMachineTests {
-    private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(100), longest: .milliseconds(350), resetAfter: .seconds(15))
+    private let backOff = SupervisionStateMachine.BackOff(
+        first: .milliseconds(100), longest: .milliseconds(350), resetAfter: .seconds(15))
     private let start = ContinuousClock.now
 
     @Test("the supervision waits longer each time a child dies early, up to a maximum")

@@ -9,11 +9,15 @@ import Testing
 
 @Suite("a supervisor")
 struct SupervisorTests {
-    private let backOff = SupervisionStateMachine.BackOff(first: .milliseconds(10), longest: .milliseconds(40), resetAfter: .seconds(60))
+    private let backOff = SupervisionStateMachine.BackOff(
+        first: .milliseconds(10), longest: .milliseconds(40), resetAfter: .seconds(60))
 
-    private func supervisor(_ script: String, _ events: AsyncStream<Supervisor.Event>.Continuation, patience: Duration = .seconds(20)) -> Supervisor {
+    private func supervisor(
+        _ script: String, _ events: AsyncStream<Supervisor.Event>.Continuation, patience: Duration = .seconds(20)
+    ) -> Supervisor {
         Supervisor(name: "fake-1", backOff: backOff, patience: patience) {
-            try await ChildProcess.start(Launch(try Programs.find("sh"), arguments: ["-c", script], deathSignal: .kill))
+            try await ChildProcess.start(
+                Launch(try Programs.find("sh"), arguments: ["-c", script], deathSignal: .kill))
         } report: {
             events.yield($0)
         }
@@ -49,7 +53,8 @@ struct SupervisorTests {
         try await withTemporaryDirectory { directory in
             let mark = directory + "/ready"
             let (_, events) = AsyncStream.makeStream(of: Supervisor.Event.self)
-            let supervisor = supervisor("trap '' TERM; touch \(mark); while :; do sleep 0.05; done", events, patience: .milliseconds(100))
+            let supervisor = supervisor(
+                "trap '' TERM; touch \(mark); while :; do sleep 0.05; done", events, patience: .milliseconds(100))
             await supervisor.begin()
             try await until { FileManager.default.fileExists(atPath: mark) }
             await supervisor.stop()

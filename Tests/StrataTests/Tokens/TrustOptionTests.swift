@@ -12,9 +12,13 @@ struct TrustOptionTests {
     @Test("STRATA_CA applies to a gateway with TLS only, and --ca always")
     func environment() throws {
         let none = try TrustOption.parse([])
-        #expect(throws: Never.self) { _ = try none.serverTrust(for: ["http://127.0.0.1:1", "HTTP://localhost"], settings: stale) }
+        #expect(throws: Never.self) {
+            _ = try none.serverTrust(for: ["http://127.0.0.1:1", "HTTP://localhost"], settings: stale)
+        }
         for gateways in [["https://127.0.0.1:1"], ["http://127.0.0.1:1", "HTTPS://127.0.0.1:2"]] {
-            let failure = #expect(throws: CommandFailure.self) { _ = try none.serverTrust(for: gateways, settings: stale) }
+            let failure = #expect(throws: CommandFailure.self) {
+                _ = try none.serverTrust(for: gateways, settings: stale)
+            }
             #expect(failure?.message.contains("/nowhere/ca.pem") == true)
         }
         let named = try TrustOption.parse(["--ca", "/nowhere/other.pem"])

@@ -41,7 +41,8 @@ struct AnnounceCommand: AsyncParsableCommand {
             throw ValidationError("--to \(wrong.onOneLine.prefix(40)) is not the id of a user: \(rule).")
         }
         guard Self.isMIMEType(mimeType) else {
-            throw ValidationError("--mime-type must look like text/plain; parameters may follow, each behind a semicolon.")
+            throw ValidationError(
+                "--mime-type must look like text/plain; parameters may follow, each behind a semicolon.")
         }
     }
 
@@ -66,7 +67,8 @@ struct AnnounceCommand: AsyncParsableCommand {
             "parts": [["mime_type": .string(mimeType), "body": .string(text)]],
         ]
         let sent = try await api.with(app: app, purpose: "strata announce") { server in
-            try await server.call("POST", "/announcements", body, version: "1.0", headers: ["If-None-Match": id.uuidString])
+            try await server.call(
+                "POST", "/announcements", body, version: "1.0", headers: ["If-None-Match": id.uuidString])
         }
         let layerID = sent["id"].string ?? AnnouncementID(rawValue: id).layerID
         let count = sent["recipients"].array?.count ?? recipients.count

@@ -86,7 +86,8 @@ struct AppExtentColumns: ColumnSet {
 
     func extent(in row: Row) throws(PostgresError) -> AppDeletion.Extent {
         AppDeletion.Extent(
-            conversations: try row[conversations], messages: try row[messages], users: try row[users], sessions: try row[sessions],
+            conversations: try row[conversations], messages: try row[messages], users: try row[users],
+            sessions: try row[sessions],
             files: try row[files], fileBytes: try row[fileBytes])
     }
 }

@@ -14,7 +14,10 @@ struct AppCreateCommand: AsyncParsableCommand {
 
     @Option(help: "The app's name.")
     var name = "My app"
-    @Option(help: ArgumentHelp("PEM file of an RSA public key, of at least 2048 bits; its owner keeps the private half.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of an RSA public key, of at least 2048 bits; its owner keeps the private half.", valueName: "file"
+        ))
     var publicKey: String?
     @OptionGroup var database: DatabaseOption
     @Flag(help: "Print JSON.")
@@ -45,7 +48,8 @@ struct AppCreateCommand: AsyncParsableCommand {
             throw error
         }
         let answer = Answer(
-            app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID), key: LayerID.key.text(app.keyID), name: app.name,
+            app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID),
+            key: LayerID.key.text(app.keyID), name: app.name,
             privateKeyFile: file, serverToken: app.serverToken)
         if json { return try Console.standard.say(json: answer) }
         Console.standard.say("\(AppCard(app, keyFile: file))")

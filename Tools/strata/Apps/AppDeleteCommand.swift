@@ -34,14 +34,16 @@ struct AppDeleteCommand: AsyncParsableCommand {
         let id = try LayerID.app.parse(app, option: "The app")
         let deletion = AppDeletion(store: AppStore(url: try await database.url(in: home)), app: id)
         guard let subject = try await deletion.subject() else {
-            throw CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
+            throw CommandFailure(
+                .usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
         }
         let title = "\(LayerID.app.text(id))  \(subject.name)"
         // With --json, standard output contains only the result.
         let report = { (line: String) in if json { Console.standard.note(line) } else { Console.standard.say(line) } }
         report("\(title)  has \(subject.extent)")
         try confirm(subject.name)
-        report("It is suspended. Everything is deleted once gateways have cut off its users, which takes up to a minute.")
+        report(
+            "It is suspended. Everything is deleted once gateways have cut off its users, which takes up to a minute.")
         var told = ContinuousClock.now
         let rows = try await deletion.run { rows in
             guard .now - told > .seconds(5) else { return }
@@ -50,16 +52,20 @@ struct AppDeleteCommand: AsyncParsableCommand {
         }
         let hadKey = KeyRing(home: home).forget(id)
         if json {
-            return try Console.standard.say(json: Answer(app: LayerID.app.text(id), name: subject.name, deleted: subject.extent, rows: rows))
+            return try Console.standard.say(
+                json: Answer(app: LayerID.app.text(id), name: subject.name, deleted: subject.extent, rows: rows))
         }
-        let files = subject.extent.files == 0 ? "" : " Gateways remove its \(subject.extent.files == 1 ? "file" : "files") within the next hour."
+        let files =
+            subject.extent.files == 0
+            ? "" : " Gateways remove its \(subject.extent.files == 1 ? "file" : "files") within the next hour."
         report("\(title)  is deleted: \(rows) rows.\(hadKey ? " So is its private key in \(home.keys)." : "")\(files)")
     }
 
     private func confirm(_ name: String) throws {
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
-            throw CommandFailure(.usage, "Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.")
+            throw CommandFailure(
+                .usage, "Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.")
         }
         Console.standard.note("Type the app's name to delete it for ever:")
         guard readLine()?.trimmingCharacters(in: .whitespaces) == name else {

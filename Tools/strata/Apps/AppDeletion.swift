@@ -18,7 +18,10 @@ struct AppDeletion: Sendable {
         var fileBytes: Int64
 
         var description: String {
-            let numbers = [(conversations, "conversation"), (messages, "message"), (users, "user"), (sessions, "session"), (files, "file")]
+            let numbers = [
+                (conversations, "conversation"), (messages, "message"), (users, "user"), (sessions, "session"),
+                (files, "file"),
+            ]
             let words = numbers.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
             return words.joined(separator: ", ") + (files == 0 ? "" : " (\(fileBytes) bytes)")
         }
@@ -62,7 +65,11 @@ struct AppDeletion: Sendable {
                 let removed = try await pass(connection) { progress(rows + $0) }
                 rows += removed
                 if removed > 0 { continue }
-                if remaining > .zero { try await Task.sleep(for: remaining) } else if try await deleteEmptyApp(connection) { return rows }
+                if remaining > .zero {
+                    try await Task.sleep(for: remaining)
+                } else if try await deleteEmptyApp(connection) {
+                    return rows
+                }
             }
         }
     }
@@ -110,7 +117,9 @@ struct ReadAppExtent: PostgresQuery {
     typealias Columns = AppExtentColumns
 
     static let statement = Statement(
-        "app.extent", sql: "SELECT a.name, e.* FROM conversations.app a, conversations.app_extent(a.id) e WHERE a.id = $1", isIdempotent: true)
+        "app.extent",
+        sql: "SELECT a.name, e.* FROM conversations.app a, conversations.app_extent(a.id) e WHERE a.id = $1",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
 }
@@ -123,7 +132,9 @@ struct BeginAppDeletion: PostgresQuery {
 
     static let statement = Statement(
         "app.deletion.begin",
-        sql: "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1", isIdempotent: true)
+        sql:
+            "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
 }
@@ -135,7 +146,8 @@ struct ReadAppDeletionAge: PostgresQuery {
 
     static let statement = Statement(
         "app.deletion.age",
-        sql: "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 AS milliseconds FROM conversations.app WHERE id = $1",
+        sql:
+            "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 AS milliseconds FROM conversations.app WHERE id = $1",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
@@ -159,7 +171,8 @@ struct DeleteAppRows: PostgresQuery {
     typealias Columns = AppDeletionStepColumns
 
     static let statement = Statement(
-        "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)", isIdempotent: true)
+        "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app), .text(part), .int8(block)] }
 }

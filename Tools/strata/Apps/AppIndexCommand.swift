@@ -6,8 +6,10 @@ import StrataModel
 
 struct AppIndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "index", abstract: "Adds, lists and removes the indexes by which an app's conversations are found by their metadata.",
-        discussion: "An index is of one key path, such as metadata.status. Each makes the changes of that value dearer, and nothing else.",
+        commandName: "index",
+        abstract: "Adds, lists and removes the indexes by which an app's conversations are found by their metadata.",
+        discussion:
+            "An index is of one key path, such as metadata.status. Each makes the changes of that value dearer, and nothing else.",
         subcommands: [AppIndexAddCommand.self, AppIndexListCommand.self, AppIndexRemoveCommand.self])
 }
 
@@ -29,7 +31,9 @@ struct AppIndexRow: Codable, Equatable, Sendable {
 
 struct AppIndexAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Adds an index. What is there already is taken in while the services run; queries are refused until then.")
+        commandName: "add",
+        abstract:
+            "Adds an index. What is there already is taken in while the services run; queries are refused until then.")
 
     @Argument(help: "The key path, as metadata.status.")
     var property: String
@@ -43,11 +47,15 @@ struct AppIndexAddCommand: AsyncParsableCommand {
         let (outcome, index) = try await target.store.addIndex(path, to: app)
         if outcome == "too_many" {
             throw CommandFailure(
-                .usage, "The app has \(MetadataIndex.maximumPerApp) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
+                .usage,
+                "The app has \(MetadataIndex.maximumPerApp) indexes, which is the most. \(OwnCommand.name) app index remove removes one."
+            )
         }
         if outcome == "removing" {
             throw CommandFailure(
-                .temporary, "\(MetadataIndex.maximumPerApp) indexes of the app are still being removed. The same command will work later.")
+                .temporary,
+                "\(MetadataIndex.maximumPerApp) indexes of the app are still being removed. The same command will work later."
+            )
         }
         guard let index else { throw target.noSuchApp(app) }
         let row = AppIndexRow(index)
@@ -58,7 +66,8 @@ struct AppIndexAddCommand: AsyncParsableCommand {
 
 struct AppIndexListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the indexes of an app: those that are ready, and those that are being built.")
+        commandName: "list",
+        abstract: "Lists the indexes of an app: those that are ready, and those that are being built.")
 
     @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
@@ -70,7 +79,8 @@ struct AppIndexListCommand: AsyncParsableCommand {
         let rows = indexes.map { AppIndexRow($0) }
         if json { return try Console.standard.say(json: rows) }
         guard !rows.isEmpty else {
-            return Console.standard.say("No index. Add one with: \(OwnCommand.name) app index add metadata.status \(target.app)")
+            return Console.standard.say(
+                "No index. Add one with: \(OwnCommand.name) app index add metadata.status \(target.app)")
         }
         for row in rows { Console.standard.say(row.line) }
     }
@@ -88,7 +98,8 @@ struct AppIndexRemoveCommand: AsyncParsableCommand {
         let path = try IndexedProperty.path(property)
         let app = try target.id
         guard try await target.store.removeIndex(path, of: app) else {
-            throw CommandFailure(.usage, "There is no index metadata.\(path) of this app. \(OwnCommand.name) app index list shows all.")
+            throw CommandFailure(
+                .usage, "There is no index metadata.\(path) of this app. \(OwnCommand.name) app index list shows all.")
         }
         Console.standard.say("metadata.\(path)  is not indexed any more")
     }

@@ -31,7 +31,8 @@ public struct AppStore: Sendable {
         guard let row = rows.first else { return nil }
         let columns = try rows.columns(of: SuspendApp.self)
         guard try isSuspended || !row[columns.isBeingDeleted] else {
-            throw CommandFailure(.unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
+            throw CommandFailure(
+                .unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
         }
         return try row[columns.name]
     }
@@ -50,7 +51,8 @@ public struct AppStore: Sendable {
         let columns = try rows.columns(of: ListApps.self)
         return try rows.map { row in
             App(
-                id: try row[columns.id], providerID: try row[columns.providerID], keyIDs: try row[columns.keyIDs], name: try row[columns.name],
+                id: try row[columns.id], providerID: try row[columns.providerID], keyIDs: try row[columns.keyIDs],
+                name: try row[columns.name],
                 isSuspended: try row[columns.isSuspended], isBeingDeleted: try row[columns.isBeingDeleted])
         }
     }
@@ -62,7 +64,9 @@ public struct AppStore: Sendable {
 
     /// Runs `body` with a pool of one connection.
     /// - Parameter patience: The timeout of a statement and of a lock.
-    func withConnection<Answer: Sendable>(patience: Duration = .seconds(5), _ body: (PostgresPool) async throws -> Answer) async throws -> Answer {
+    func withConnection<Answer: Sendable>(
+        patience: Duration = .seconds(5), _ body: (PostgresPool) async throws -> Answer
+    ) async throws -> Answer {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = 1
         configuration.applicationName = "strata-command"
@@ -78,7 +82,9 @@ public struct AppStore: Sendable {
             defer { group.cancelAll() }
             // A new pool refuses statements until it has a connection.
             let deadline = ContinuousClock.now.advanced(by: .seconds(10))
-            while await !pool.isReachable(deadline: deadline), .now < deadline { try await Task.sleep(for: .milliseconds(50)) }
+            while await !pool.isReachable(deadline: deadline), .now < deadline {
+                try await Task.sleep(for: .milliseconds(50))
+            }
             return try await body(pool)
         }
     }
@@ -102,7 +108,9 @@ struct InsertApp: PostgresQuery {
             INSERT INTO conversations.server_token (digest, app_id) SELECT $6, id FROM app
             """)
 
-    var parameters: [Value] { [.uuid(app), .text(name), .uuid(provider), .uuid(key), .text(publicKey), .bytes(serverTokenDigest)] }
+    var parameters: [Value] {
+        [.uuid(app), .text(name), .uuid(provider), .uuid(key), .text(publicKey), .bytes(serverTokenDigest)]
+    }
 }
 
 struct ListApps: PostgresQuery {

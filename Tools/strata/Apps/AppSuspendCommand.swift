@@ -5,7 +5,9 @@ import Foundation
 
 struct AppSuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "suspend", abstract: "Suspends an app: its users cannot sign in, and those who are signed in are cut off within half a minute.")
+        commandName: "suspend",
+        abstract:
+            "Suspends an app: its users cannot sign in, and those who are signed in are cut off within half a minute.")
 
     @OptionGroup var target: SuspensionTarget
 
@@ -31,7 +33,8 @@ struct SuspensionTarget: ParsableArguments {
         let id = try LayerID.app.parse(app, option: "The app")
         let store = AppStore(url: try await database.url(in: StrataHome()))
         guard let name = try await store.setSuspended(isSuspended, for: id) else {
-            throw CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
+            throw CommandFailure(
+                .usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
         }
         Console.standard.say("\(LayerID.app.text(id))  \(name)  is \(isSuspended ? "suspended" : "in service")")
     }

@@ -5,7 +5,8 @@ import Foundation
 
 struct AppTokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Creates, lists and revokes the tokens by which an app's own server authenticates.",
+        commandName: "token",
+        abstract: "Creates, lists and revokes the tokens by which an app's own server authenticates.",
         discussion: "The server sends one with each request to the Server API: Authorization: Bearer <token>.",
         subcommands: [AppTokenCreateCommand.self, AppTokenListCommand.self, AppTokenRevokeCommand.self])
 }
@@ -13,7 +14,9 @@ struct AppTokenCommand: AsyncParsableCommand {
 struct AppTokenCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create", abstract: "Creates one more token for an app's own server, and shows it this once.",
-        discussion: "Only the token's digest is stored. Each server should have a token of its own, so that one can be revoked without the others.")
+        discussion:
+            "Only the token's digest is stored. Each server should have a token of its own, so that one can be revoked without the others."
+    )
 
     @OptionGroup var target: AppTarget
     @Option(help: "What the token is for, for people.")
@@ -60,10 +63,13 @@ struct AppTokenListCommand: AsyncParsableCommand {
     func run() async throws {
         let app = try target.id
         guard let tokens = try await target.store.serverTokens(of: app) else { throw target.noSuchApp(app) }
-        let rows = tokens.map { Row(id: $0.id.uuidString.lowercased(), name: $0.name, createdAt: $0.createdAt.formatted(.iso8601)) }
+        let rows = tokens.map {
+            Row(id: $0.id.uuidString.lowercased(), name: $0.name, createdAt: $0.createdAt.formatted(.iso8601))
+        }
         if json { return try Console.standard.say(json: rows) }
         guard !rows.isEmpty else {
-            return Console.standard.say("No token. Create one with: \(OwnCommand.name) app token create --name \"…\" \(target.app)")
+            return Console.standard.say(
+                "No token. Create one with: \(OwnCommand.name) app token create --name \"…\" \(target.app)")
         }
         for row in rows { Console.standard.say("\(row.id)  \(row.createdAt)  \(row.name)") }
     }
@@ -71,7 +77,8 @@ struct AppTokenListCommand: AsyncParsableCommand {
 
 struct AppTokenRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "Revokes a token of an app's own server: all gateways refuse it within five seconds.",
+        commandName: "revoke",
+        abstract: "Revokes a token of an app's own server: all gateways refuse it within five seconds.",
         discussion: """
             Webhooks that were registered with the token go on, unless --end-webhooks is given: it makes them inactive, also when the token was revoked before. \
             The app's own server sees why, and can activate those that it wants to keep; strata app webhook remove removes one for good.
@@ -84,14 +91,19 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
     var endWebhooks = false
 
     func run() async throws {
-        guard let token = UUID(uuidString: id) else { throw CommandFailure(.usage, "The id of the token must be a UUID.") }
+        guard let token = UUID(uuidString: id) else {
+            throw CommandFailure(.usage, "The id of the token must be a UUID.")
+        }
         let title = token.uuidString.lowercased()
         let store = AppStore(url: try await database.url(in: StrataHome()))
         guard let revoked = try await store.revokeServerToken(token, endsWebhooks: endWebhooks) else {
-            throw CommandFailure(.usage, "There is no token \(title). \(OwnCommand.name) app token list shows all of an app.")
+            throw CommandFailure(
+                .usage, "There is no token \(title). \(OwnCommand.name) app token list shows all of an app.")
         }
         Console.standard.say(revoked.name.map { "\(title)  \($0)  is revoked" } ?? "\(title)  was revoked before")
-        for webhook in revoked.webhooks { Console.standard.say("webhook \(webhook.uuidString.lowercased())  is inactive") }
+        for webhook in revoked.webhooks {
+            Console.standard.say("webhook \(webhook.uuidString.lowercased())  is inactive")
+        }
     }
 }
 

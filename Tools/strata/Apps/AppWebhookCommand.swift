@@ -12,7 +12,10 @@ struct AppWebhookCommand: AsyncParsableCommand {
 
 struct AppWebhookListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the webhooks of an app: whether each is active, how much waits for it, and which token registered it.")
+        commandName: "list",
+        abstract:
+            "Lists the webhooks of an app: whether each is active, how much waits for it, and which token registered it."
+    )
 
     @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
@@ -22,24 +25,30 @@ struct AppWebhookListCommand: AsyncParsableCommand {
         let app = try target.id
         guard let webhooks = try await target.store.webhooks(of: app) else { throw target.noSuchApp(app) }
         if json { return try Console.standard.say(json: webhooks) }
-        guard !webhooks.isEmpty else { return Console.standard.say("No webhook. The app's own server registers them: docs/server-api.md.") }
+        guard !webhooks.isEmpty else {
+            return Console.standard.say("No webhook. The app's own server registers them: docs/server-api.md.")
+        }
         for webhook in webhooks { Console.standard.say(webhook.line) }
     }
 }
 
 struct AppWebhookRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes a webhook: within seconds nothing is recorded for it, and what waits for it goes.")
+        commandName: "remove",
+        abstract: "Removes a webhook: within seconds nothing is recorded for it, and what waits for it goes.")
 
     @Argument(help: "The id of the webhook, as the list shows it.")
     var id: String
     @OptionGroup var target: AppTarget
 
     func run() async throws {
-        guard let webhook = UUID(uuidString: id) else { throw CommandFailure(.usage, "The id of the webhook must be a UUID.") }
+        guard let webhook = UUID(uuidString: id) else {
+            throw CommandFailure(.usage, "The id of the webhook must be a UUID.")
+        }
         let app = try target.id
         guard try await target.store.removeWebhook(webhook, of: app) else {
-            throw CommandFailure(.usage, "There is no such webhook of this app. \(OwnCommand.name) app webhook list shows all.")
+            throw CommandFailure(
+                .usage, "There is no such webhook of this app. \(OwnCommand.name) app webhook list shows all.")
         }
         Console.standard.say("\(webhook.uuidString.lowercased())  is removed")
     }
@@ -59,7 +68,8 @@ extension AppStore {
 
         var line: String {
             let state = status.padding(toLength: 10, withPad: " ", startingAt: 0)
-            return "\(id)  \(version)  \(state)  \(waitingBytes) bytes wait  token \(tokenID ?? "unknown")  \(targetURL)"
+            return
+                "\(id)  \(version)  \(state)  \(waitingBytes) bytes wait  token \(tokenID ?? "unknown")  \(targetURL)"
                 + (statusReason.map { "  (\($0))" } ?? "")
         }
     }
@@ -73,7 +83,9 @@ extension AppStore {
     }
 
     /// Removes a webhook. Returns false if the app has no such webhook.
-    func removeWebhook(_ id: UUID, of app: UUID) async throws -> Bool { try await !query(RemoveAppWebhook(app: app, id: id)).isEmpty }
+    func removeWebhook(_ id: UUID, of app: UUID) async throws -> Bool {
+        try await !query(RemoveAppWebhook(app: app, id: id)).isEmpty
+    }
 }
 
 /// The webhooks of an app. No row: the app does not exist.
@@ -100,7 +112,8 @@ struct RemoveAppWebhook: PostgresQuery {
 
     typealias Columns = AppWebhookRemovalColumns
 
-    static let statement = Statement("app_webhook.remove", sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING h.id")
+    static let statement = Statement(
+        "app_webhook.remove", sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING h.id")
 
     var parameters: [Value] { [.uuid(app), .uuid(id)] }
 }
@@ -129,7 +142,8 @@ struct AppWebhookColumns: ColumnSet {
     func webhook(in row: Row) throws(PostgresError) -> AppStore.Webhook? {
         guard let id = try row[optional: id] else { return nil }
         return AppStore.Webhook(
-            id: id.uuidString.lowercased(), version: try row[version], targetURL: try row[targetURL], status: try row[status],
+            id: id.uuidString.lowercased(), version: try row[version], targetURL: try row[targetURL],
+            status: try row[status],
             statusReason: try row[optional: statusReason], waitingBytes: try row[waitingBytes],
             tokenID: try row[optional: tokenID]?.uuidString.lowercased())
     }

@@ -4,7 +4,10 @@ import ArgumentParser
 import Foundation
 
 struct DatabaseOption: ParsableArguments {
-    @Option(help: "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running `strata dev`)")
+    @Option(
+        help:
+            "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running `strata dev`)"
+    )
     var database: String?
 
     /// Returns the database URL: that of the option, of the environment, or of the running system, in this order.

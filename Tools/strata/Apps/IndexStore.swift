@@ -46,7 +46,9 @@ struct AddAppIndex: PostgresQuery {
     typealias Columns = AppIndexAdditionColumns
 
     static let statement = Statement(
-        "app_index.add", sql: "SELECT i.outcome, i.path, i.created_at, i.ready_at FROM metadata.add_index($1, $2, $3) i", isIdempotent: true)
+        "app_index.add",
+        sql: "SELECT i.outcome, i.path, i.created_at, i.ready_at FROM metadata.add_index($1, $2, $3) i",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app), .text(path), .int8(most)] }
 }
@@ -92,10 +94,14 @@ struct AppIndexColumns: ColumnSet {
     /// Returns the index of a row; nil if all columns are null.
     func index(in row: Row) throws(PostgresError) -> AppStore.Index? {
         guard let path = try row[optional: path] else { return nil }
-        return AppStore.Index(path: path, createdAt: Self.date(try row[createdAt]), readyAt: try row[optional: readyAt].map { Self.date($0) })
+        return AppStore.Index(
+            path: path, createdAt: Self.date(try row[createdAt]),
+            readyAt: try row[optional: readyAt].map { Self.date($0) })
     }
 
-    private static func date(_ time: PostgresTimestamp) -> Date { Date(timeIntervalSince1970: Double(time.microseconds) / 1_000_000) }
+    private static func date(_ time: PostgresTimestamp) -> Date {
+        Date(timeIntervalSince1970: Double(time.microseconds) / 1_000_000)
+    }
 }
 
 /// The result columns of ``AddAppIndex``.

@@ -48,13 +48,15 @@ struct KeyRing {
             guard let entry = readEntry(at: entryFile(app)) else {
                 throw CommandFailure(
                     .noInput,
-                    "There is no private key for \(LayerID.app.text(app)) in \(home.keys). Sign with the key you made the app with: --key FILE.")
+                    "There is no private key for \(LayerID.app.text(app)) in \(home.keys). Sign with the key you made the app with: --key FILE."
+                )
             }
             return entry
         }
         let all = entries()
         guard let only = all.first else {
-            throw CommandFailure(.noInput, "No app has been created in \(home.path) yet. Create one with: strata app create")
+            throw CommandFailure(
+                .noInput, "No app has been created in \(home.path) yet. Create one with: strata app create")
         }
         guard all.count == 1 else {
             let names = all.map { "\n  \(LayerID.app.text($0.app))  \($0.name)" }.joined()

@@ -13,7 +13,9 @@ package enum LayerID {
     /// Parses a full id or a UUID alone. App ids may also contain `staging`, or two slashes as in older documents.
     /// - Throws: ``CommandFailure`` that names the option.
     func parse(_ text: String, option: String) throws -> UUID {
-        guard let last = text.split(separator: "/").last, let id = UUID(uuidString: String(last)), last == text || isOurs(text) else {
+        guard let last = text.split(separator: "/").last, let id = UUID(uuidString: String(last)),
+            last == text || isOurs(text)
+        else {
             throw CommandFailure(.usage, "\(option) must be a UUID or look like \(prefix)<uuid>.")
         }
         return id
@@ -30,7 +32,9 @@ package enum LayerID {
     private func isOurs(_ text: String) -> Bool {
         let parts = text.split(separator: "/").map(String.init)
         switch self {
-        case .app: return parts.count == 4 && parts[0] == "layer:" && parts[1] == "apps" && ["production", "staging"].contains(parts[2])
+        case .app:
+            return parts.count == 4 && parts[0] == "layer:" && parts[1] == "apps"
+                && ["production", "staging"].contains(parts[2])
         case .provider: return parts.count == 3 && parts[0] == "layer:" && parts[1] == "providers"
         case .key: return parts.count == 3 && parts[0] == "layer:" && parts[1] == "keys"
         }

@@ -48,7 +48,8 @@ extension AppStore {
             guard let id = try row[optional: columns.id], let name = try row[optional: columns.name],
                 let createdAt = try row[optional: columns.createdAt]
             else { return nil }
-            return ServerToken(id: id, name: name, createdAt: Date(timeIntervalSince1970: Double(createdAt.microseconds) / 1_000_000))
+            return ServerToken(
+                id: id, name: name, createdAt: Date(timeIntervalSince1970: Double(createdAt.microseconds) / 1_000_000))
         }
     }
 
@@ -114,7 +115,8 @@ struct RevokeServerToken: PostgresQuery {
 
     typealias Columns = ServerTokenRevocationColumns
 
-    static let statement = Statement("server_token.revoke", sql: "SELECT r.name, r.ended FROM webhooks.revoke_token($1, $2) r")
+    static let statement = Statement(
+        "server_token.revoke", sql: "SELECT r.name, r.ended FROM webhooks.revoke_token($1, $2) r")
 
     var parameters: [Value] { [.uuid(id), .bool(endsWebhooks)] }
 }

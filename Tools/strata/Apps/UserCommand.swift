@@ -32,7 +32,8 @@ struct UserEraseCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard UserID(user) != nil else {
-            throw ValidationError("--user must have 1 to \(Limits.userIDBytes) bytes of UTF-8, and no control characters.")
+            throw ValidationError(
+                "--user must have 1 to \(Limits.userIDBytes) bytes of UTF-8, and no control characters.")
         }
     }
 
@@ -40,7 +41,8 @@ struct UserEraseCommand: AsyncParsableCommand {
         let app = try KeyRing(home: StrataHome()).appID(self.app)
         try confirm()
         let path = "/users/\(UserID(trusted: user).percentEncoded)"
-        _ = try await api.with(app: app, purpose: "strata user erase") { server in try await server.call("DELETE", path) }
+        _ = try await api.with(app: app, purpose: "strata user erase") { server in try await server.call("DELETE", path)
+        }
         if json { return try Console.standard.say(json: ["app": LayerID.app.text(app), "user": user]) }
         Console.standard.say("\(user)  is erased. What they wrote goes now, some messages at a time.")
     }
@@ -48,7 +50,8 @@ struct UserEraseCommand: AsyncParsableCommand {
     private func confirm() throws {
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
-            throw CommandFailure(.usage, "No user was erased. Say --yes to erase one for ever, or call this at a terminal.")
+            throw CommandFailure(
+                .usage, "No user was erased. Say --yes to erase one for ever, or call this at a terminal.")
         }
         Console.standard.note("Type the user's id to erase them for ever:")
         guard readLine() == user else { throw CommandFailure(.usage, "No user was erased: that is not the user's id.") }

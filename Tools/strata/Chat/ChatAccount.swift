@@ -26,11 +26,14 @@ struct ChatAccount: Sendable {
                 options: .init(
                     server: server.url, syncPolicy: .partialHistory(count: 50), directory: directory,
                     // Log lines would be written across the screen.
-                    logger: Logger(label: "strata.chat") { _ in SwiftLogNoOpLogHandler() }, trustedCertificates: server.certificates))
+                    logger: Logger(label: "strata.chat") { _ in SwiftLogNoOpLogHandler() },
+                    trustedCertificates: server.certificates))
             try await client.connect()
             // A user who signed in on this machine before stays signed in. A new display name requires a new token.
             let isSignedIn = await client.authenticatedUser != nil
-            if !isSignedIn || displayName != nil { try await authenticate(client, nonce: try await client.requestAuthenticationNonce()) }
+            if !isSignedIn || displayName != nil {
+                try await authenticate(client, nonce: try await client.requestAuthenticationNonce())
+            }
             return client
         } catch let error as StrataError {
             throw CommandFailure(.unavailable, "\(user.onOneLine) cannot sign in: \(error.message.onOneLine)")
@@ -38,7 +41,8 @@ struct ChatAccount: Sendable {
     }
 
     func authenticate(_ client: StrataClient, nonce: String) async throws {
-        let token = IdentityToken(provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName)
+        let token = IdentityToken(
+            provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName)
         try await client.authenticate(identityToken: try await token.signed(with: privateKey))
     }
 }

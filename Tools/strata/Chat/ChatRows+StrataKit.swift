@@ -10,8 +10,10 @@ extension ChatConversation {
         let others = people.filter { $0.userID != me }.map(\.shownName)
         let title = conversation.metadata["title"] ?? others.joined(separator: ", ")
         self.init(
-            id: conversation.id, title: title.isEmpty ? "(without others)" : title, unreadCount: conversation.totalUnreadMessageCount,
-            people: people.map { Person(name: $0.shownName, isOnline: $0.isOnline) }, metadata: conversation.metadata.flattened, isDraft: isDraft)
+            id: conversation.id, title: title.isEmpty ? "(without others)" : title,
+            unreadCount: conversation.totalUnreadMessageCount,
+            people: people.map { Person(name: $0.shownName, isOnline: $0.isOnline) },
+            metadata: conversation.metadata.flattened, isDraft: isDraft)
     }
 }
 
@@ -21,7 +23,8 @@ extension ChatMessage {
         let text = message.parts.map { $0.text ?? "[\($0.mimeType), \($0.size) bytes]" }.joined(separator: "\n")
         let time = Calendar.current.dateComponents([.hour, .minute], from: message.sentAt)
         self.init(
-            sender: message.sender.shownName, time: String(format: "%02d:%02d", time.hour ?? 0, time.minute ?? 0), text: text,
+            sender: message.sender.shownName, time: String(format: "%02d:%02d", time.hour ?? 0, time.minute ?? 0),
+            text: text,
             receipt: message.sender.userID == me ? Receipt(message, me: me) : nil)
     }
 }
@@ -33,13 +36,17 @@ extension ChatMessage.Receipt {
         } else if !message.isSent {
             self = .waiting
         } else {
-            self.init(sentTo: message.recipientStatusByUserID.filter { $0.key != me }.values.map(ChatMessage.RecipientProgress.init))
+            self.init(
+                sentTo: message.recipientStatusByUserID.filter { $0.key != me }.values
+                    .map(ChatMessage.RecipientProgress.init))
         }
     }
 }
 
 extension ChatMessage.RecipientProgress {
-    fileprivate init(_ status: RecipientStatus) { self = status == .read ? .read : status == .delivered ? .delivered : .none }
+    fileprivate init(_ status: RecipientStatus) {
+        self = status == .read ? .read : status == .delivered ? .delivered : .none
+    }
 }
 
 extension ChatState {
@@ -54,7 +61,8 @@ extension ChatState {
 
     mutating func show(_ indicator: TypingIndicator) {
         guard let user = indicator.sender.userID else { return }
-        showTyping(indicator.action == .begin, by: user, named: indicator.sender.shownName, in: indicator.conversationID)
+        showTyping(
+            indicator.action == .begin, by: user, named: indicator.sender.shownName, in: indicator.conversationID)
     }
 }
 

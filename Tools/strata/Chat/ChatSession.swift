@@ -98,7 +98,9 @@ final class ChatSession {
     private static func follow<Element>(
         _ query: Query<Element>, in client: StrataClient, window: Int? = nil, show: ([Element]) -> Void
     ) async {
-        guard let controller = try? await client.queryController(query, paginationWindow: window), (try? await controller.execute()) != nil else {
+        guard let controller = try? await client.queryController(query, paginationWindow: window),
+            (try? await controller.execute()) != nil
+        else {
             return
         }
         let (objects, updates) = await controller.observe()
@@ -112,7 +114,14 @@ final class ChatSession {
         following = state.selected.map { id in
             let (client, inbox) = (client, inbox)
             let query = Query<Message>(where: { $0.conversationID == id }, sortBy: [.ascending(\.position)])
-            return (id, Task { await ChatSession.follow(query, in: client, window: -ChatSession.window) { inbox.yield(.messages(of: id, $0)) } })
+            return (
+                id,
+                Task {
+                    await ChatSession.follow(query, in: client, window: -ChatSession.window) {
+                        inbox.yield(.messages(of: id, $0))
+                    }
+                }
+            )
         }
     }
 
@@ -196,7 +205,9 @@ final class ChatSession {
 
     // MARK: Actions
 
-    private var selected: Conversation? { conversations.first { $0.id == state.selected } ?? draft.flatMap { $0.id == state.selected ? $0 : nil } }
+    private var selected: Conversation? {
+        conversations.first { $0.id == state.selected } ?? draft.flatMap { $0.id == state.selected ? $0 : nil }
+    }
 
     private func perform(_ action: ChatState.Action) async throws {
         switch action {

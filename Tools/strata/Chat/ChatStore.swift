@@ -49,7 +49,9 @@ struct ChatApp {
     func named(_ id: UUID) throws -> KeyRing.Entry {
         guard let entry = KeyRing(home: home).entries().first(where: { $0.app == id }) else {
             throw CommandFailure(
-                .noInput, "There is no private key for \(LayerID.app.text(id)) in \(home.keys). Create an app here with: strata app create")
+                .noInput,
+                "There is no private key for \(LayerID.app.text(id)) in \(home.keys). Create an app here with: strata app create"
+            )
         }
         return entry
     }
@@ -83,7 +85,8 @@ extension StrataHome {
 /// Creates a directory that only its owner can enter, and its parents.
 private func makePrivateDirectory(_ path: String) throws {
     do {
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
         throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
     }
@@ -99,7 +102,8 @@ private final class FileLock: Sendable {
     init?(_ path: String, waits: Bool) throws {
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw CommandFailure(.cannotCreate, "The file \(path) cannot be opened: \(String(cString: strerror(errno)))")
+            throw CommandFailure(
+                .cannotCreate, "The file \(path) cannot be opened: \(String(cString: strerror(errno)))")
         }
         var result = flock(descriptor, waits ? LOCK_EX : LOCK_EX | LOCK_NB)
         while result != 0, errno == EINTR { result = flock(descriptor, waits ? LOCK_EX : LOCK_EX | LOCK_NB) }

@@ -22,7 +22,9 @@ struct ConversationReplica: Sendable, Equatable {
     func differences(from other: ConversationReplica) -> String {
         var words: [String] = []
         if metadata != other.metadata { words.append("metadata \(metadata) instead of \(other.metadata)") }
-        if participants != other.participants { words.append("participants \(participants.sorted()) instead of \(other.participants.sorted())") }
+        if participants != other.participants {
+            words.append("participants \(participants.sorted()) instead of \(other.participants.sorted())")
+        }
         if unread != other.unread { words.append("\(unread) unread instead of \(other.unread)") }
         if total != other.total { words.append("\(total) messages instead of \(other.total)") }
         return words.joined(separator: ", ")

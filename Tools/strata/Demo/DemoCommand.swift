@@ -14,28 +14,40 @@ struct DemoCommand: AsyncParsableCommand {
             app needs to know is printed at the end, this once.
             """)
 
-    @Option(help: "Base URL of a gateway, or of what stands before them. (STRATA_URL; default: those of the running `strata dev`)")
+    @Option(
+        help:
+            "Base URL of a gateway, or of what stands before them. (STRATA_URL; default: those of the running `strata dev`)"
+    )
     var url: String?
     @Option(name: .customLong("url2"), help: "Base URL of another gateway of the same system.")
     var secondURL: String?
     @OptionGroup var trust: TrustOption
     @Option(help: "An app that exists already. (default: a new one)")
     var app: String?
-    @Option(help: ArgumentHelp("PEM file of the app's private key, if it was not made here; needs --key-id and --provider.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of the app's private key, if it was not made here; needs --key-id and --provider.",
+            valueName: "file"))
     var key: String?
     @Option(help: "Id of that key.")
     var keyID: String?
     @Option(help: "Id of the app's provider.")
     var provider: String?
     @OptionGroup var database: DatabaseOption
-    @Option(help: ArgumentHelp("After how long, by the system's settings, typing pauses, and then finishes.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "After how long, by the system's settings, typing pauses, and then finishes.", valueName: "seconds"))
     var typingSeconds = 10.0
 
     func validate() throws {
         guard url != nil || secondURL == nil else { throw ValidationError("--url2 needs --url.") }
-        guard (0.1...600).contains(typingSeconds) else { throw ValidationError("--typing-seconds must be between 0.1 and 600.") }
+        guard (0.1...600).contains(typingSeconds) else {
+            throw ValidationError("--typing-seconds must be between 0.1 and 600.")
+        }
         let own = [key, keyID, provider].compactMap { $0 }
-        guard own.isEmpty || (own.count == 3 && app != nil) else { throw ValidationError("--app, --key, --key-id and --provider go together.") }
+        guard own.isEmpty || (own.count == 3 && app != nil) else {
+            throw ValidationError("--app, --key, --key-id and --provider go together.")
+        }
     }
 
     func run() async throws {
@@ -57,7 +69,8 @@ struct DemoCommand: AsyncParsableCommand {
 
     private func play(_ system: DemoSystem) async throws {
         let transcript = DemoTranscript(console: .standard)
-        let script = DemoScript(system: system, transcript: transcript, typingPeriod: .milliseconds(Int64(typingSeconds * 1000)))
+        let script = DemoScript(
+            system: system, transcript: transcript, typingPeriod: .milliseconds(Int64(typingSeconds * 1000)))
         try await script.play()
         guard transcript.missing.isEmpty else {
             let list = transcript.missing.map { "\n  ✗ \($0)" }.joined()
@@ -91,13 +104,15 @@ struct DemoCommand: AsyncParsableCommand {
         let id = try LayerID.app.parse(app, option: "--app")
         if let key, let keyID, let provider {
             return DemoSystem.App(
-                id: id, provider: try LayerID.provider.parse(provider, option: "--provider"), key: try LayerID.key.parse(keyID, option: "--key-id"),
+                id: id, provider: try LayerID.provider.parse(provider, option: "--provider"),
+                key: try LayerID.key.parse(keyID, option: "--key-id"),
                 privateKey: try AppKeyPair.privateKey(ofFile: key), isNew: false)
         }
         let ring = KeyRing(home: home)
         let entry = try ring.entry(for: id)
         return DemoSystem.App(
-            id: entry.app, provider: entry.provider, key: entry.key, privateKey: try ring.privateKey(of: entry), isNew: false)
+            id: entry.app, provider: entry.provider, key: entry.key, privateKey: try ring.privateKey(of: entry),
+            isNew: false)
     }
 
     /// Creates an app for the demo. Its private key is not stored.

@@ -15,13 +15,15 @@ extension DemoScript {
         transcript.chapter("Ben comes back" + (system.gateways.count > 1 ? ", through another gateway" : ""))
         ben.comeBack()
         for (number, message) in messages.enumerated() {
-            await ben.sees("message \(number + 1) of \(messages.count)", operation: "create", of: "Message", id: message)
+            await ben.sees(
+                "message \(number + 1) of \(messages.count)", operation: "create", of: "Message", id: message)
         }
         _ = await ben.readySocket()
         await awaitReplica(ben, what: "trip.hotel = Lello, and the title gone", of: id) {
             $0.metadata == ["trip": ["city": "Porto", "hotel": "Lello"]]
         }
-        await awaitReplica(ben, what: "Cleo among the participants", of: id) { [cleo] in $0.participants.contains(cleo) }
+        await awaitReplica(ben, what: "Cleo among the participants", of: id) { [cleo] in $0.participants.contains(cleo)
+        }
         await awaitReplica(ben, what: "three unread messages of six", of: id) { $0.unread == 3 && $0.total == 6 }
     }
 
@@ -35,7 +37,9 @@ extension DemoScript {
             messages.append(message)
         }
         let hotel: JSONValue = [["operation": "set", "property": "metadata.trip.hotel", "value": "Lello"]]
-        await ana.patches("sets trip.hotel to “Lello”", path: path, operations: hotel) { $0["metadata"]["trip"]["hotel"].string == "Lello" }
+        await ana.patches("sets trip.hotel to “Lello”", path: path, operations: hotel) {
+            $0["metadata"]["trip"]["hotel"].string == "Lello"
+        }
         let title: JSONValue = [["operation": "delete", "property": "metadata.title"]]
         await ana.patches("deletes the title", path: path, operations: title) { $0["metadata"]["title"].isNull }
         let addition: JSONValue = [["operation": "add", "property": "participants", "id": .string(cleo)]]
@@ -49,12 +53,15 @@ extension DemoScript {
     func account(of id: String) async {
         transcript.chapter("The account")
         for user in [ana, ben] {
-            guard let answer = await user.call("GET", Self.path(id)), answer.isSuccess, let head = answer.json["position"].int else {
+            guard let answer = await user.call("GET", Self.path(id)), answer.isSuccess,
+                let head = answer.json["position"].int
+            else {
                 transcript.failedExpectation("\(user.name) could not read the conversation")
                 continue
             }
             let wanted = ConversationReplica(answer.json)
-            let settled = await user.state.first(within: transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)) { state in
+            let settled = await user.state.first(within: transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)) {
+                state in
                 state.ledger.missing(of: id, upTo: head).isEmpty && state.replicas[id] == wanted ? true : nil
             }
             let (ledger, replica) = user.state.change { ($0.ledger, $0.replicas[id]) }
@@ -63,7 +70,10 @@ extension DemoScript {
                 let missing = ledger.missing(of: id, upTo: head)
                 if !missing.isEmpty { transcript.failedExpectation("\(user.name) was not sent positions \(missing)") }
                 let differences = replica?.differences(from: wanted) ?? "no conversation"
-                if !differences.isEmpty { transcript.failedExpectation("what \(user.name) was told is not what the server has: \(differences)") }
+                if !differences.isEmpty {
+                    transcript.failedExpectation(
+                        "what \(user.name) was told is not what the server has: \(differences)")
+                }
                 continue
             }
             transcript.say(

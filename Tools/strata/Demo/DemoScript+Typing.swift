@@ -29,16 +29,19 @@ extension DemoScript {
             let isUndisturbed = surroundings() == before
             switch outcome {
             case .seen: return
-            case .late(let what) where isUndisturbed && before.processes != nil: return transcript.failedExpectation(what)
+            case .late(let what) where isUndisturbed && before.processes != nil:
+                return transcript.failedExpectation(what)
             case .late(let what): return transcript.transientFailure("\(what), which a restart may do")
             case .missed(let what) where isUndisturbed || attempt == 4: return transcript.failedExpectation(what)
-            case .missed(let what): transcript.transientFailure("\(what), for a connection or a process was lost meanwhile; once more")
+            case .missed(let what):
+                transcript.transientFailure("\(what), for a connection or a process was lost meanwhile; once more")
             }
         }
     }
 
     private func surroundings() -> Surroundings {
-        Surroundings(connections: [ana, ben].map { $0.state.change { $0.connection } }, processes: system.ephemeralProcesses())
+        Surroundings(
+            connections: [ana, ben].map { $0.state.change { $0.connection } }, processes: system.ephemeralProcesses())
     }
 
     private func typeOnce(in id: String) async -> Outcome {
@@ -49,19 +52,24 @@ extension DemoScript {
         let limit = typingPeriod * 2 + .seconds(30)
         guard
             let next = await ben.takePacket(
-                within: limit, where: { $0.isTyping("paused", conversation: id) || $0.isTyping("finished", conversation: id) })
+                within: limit,
+                where: { $0.isTyping("paused", conversation: id) || $0.isTyping("finished", conversation: id) })
         else { return .missed("Ben did not see that Ana paused") }
         guard next.isTyping("paused") else { return .late("Ben saw no pause before the end") }
         let pausedAfter = started.duration(to: next.receivedAt)
         transcript.say("Ben sees that Ana paused, \(pausedAfter.brief) after the last signal")
-        guard let finished = await ben.takePacket(within: limit, where: { $0.isTyping("finished", conversation: id) }) else {
+        guard let finished = await ben.takePacket(within: limit, where: { $0.isTyping("finished", conversation: id) })
+        else {
             return .missed("Ben did not see that Ana finished")
         }
         let finishedAfter = next.receivedAt.duration(to: finished.receivedAt)
         transcript.say("Ben sees that Ana finished, \(finishedAfter.brief) later")
-        if await ben.takePacket(within: .seconds(3), where: { $0.isTyping(conversation: id) }) != nil { return .late("Ben saw typing after its end") }
+        if await ben.takePacket(within: .seconds(3), where: { $0.isTyping(conversation: id) }) != nil {
+            return .late("Ben saw typing after its end")
+        }
         transcript.say("Ben sees nothing more of it")
-        let isPunctual = [pausedAfter, finishedAfter].allSatisfy { $0 > typingPeriod * 0.9 && $0 < typingPeriod + .seconds(3) }
+        let isPunctual = [pausedAfter, finishedAfter]
+            .allSatisfy { $0 > typingPeriod * 0.9 && $0 < typingPeriod + .seconds(3) }
         return isPunctual ? .seen : .late("typing ended after \(pausedAfter.brief) and \(finishedAfter.brief)")
     }
 
@@ -73,7 +81,9 @@ extension DemoScript {
             guard let socket = await ana.readySocket() else { return nil }
             let now = ContinuousClock.now
             try? await socket.typing("started", in: id)
-            if await ben.takePacket(within: .milliseconds(2500), where: { $0.isTyping("started", conversation: id) }) != nil {
+            if await ben.takePacket(within: .milliseconds(2500), where: { $0.isTyping("started", conversation: id) })
+                != nil
+            {
                 transcript.say("Ben sees that Ana types")
                 return now
             }

@@ -34,7 +34,9 @@ struct DemoScript: Sendable {
             do {
                 try await user.openSession()
             } catch let error as ProtocolClientError {
-                guard let failure = refusal(error) else { return transcript.failedExpectation("\(user.name) could not sign in: \(error)") }
+                guard let failure = refusal(error) else {
+                    return transcript.failedExpectation("\(user.name) could not sign in: \(error)")
+                }
                 throw failure
             }
         }
@@ -47,20 +49,26 @@ struct DemoScript: Sendable {
     }
 
     private func refusal(_ error: ProtocolClientError) -> CommandFailure? {
-        guard error.code == .refused, let answer = error.answer, (400..<500).contains(answer.status), answer.status != 429 else { return nil }
+        guard error.code == .refused, let answer = error.answer, (400..<500).contains(answer.status),
+            answer.status != 429
+        else { return nil }
         let app = LayerID.app.text(system.app.id)
         switch answer.errorID {
         case "invalid_app_id": return CommandFailure(.usage, "There is no app \(app) at \(system.gateways[0].baseURL).")
         case "app_suspended": return CommandFailure(.unavailable, "The app \(app) is suspended.")
         default:
             let reason = answer.errorID ?? "status \(answer.status)"
-            return CommandFailure(.usage, "The gateway refuses the identity token (\(reason)). Key, key id and provider must be those of \(app).")
+            return CommandFailure(
+                .usage,
+                "The gateway refuses the identity token (\(reason)). Key, key id and provider must be those of \(app).")
         }
     }
 
     private func runChapters() async {
         for user in [ana, ben] {
-            guard await user.readySocket() != nil else { return transcript.failedExpectation("\(user.name) could not connect") }
+            guard await user.readySocket() != nil else {
+                return transcript.failedExpectation("\(user.name) could not connect")
+            }
             transcript.say("\(user.name) is connected, through \(user.gatewayName)")
         }
         guard let conversation = await conversation() else { return }
@@ -82,14 +90,18 @@ struct DemoScript: Sendable {
             "id": .string(Self.newID("conversations")), "participants": [.string(ben.identity)], "distinct": true,
             "metadata": ["title": "Weekend trip"],
         ]
-        let created = await ana.creates("creates a conversation with Ben, entitled “Weekend trip”", method: "Conversation.create", data: data)
+        let created = await ana.creates(
+            "creates a conversation with Ben, entitled “Weekend trip”", method: "Conversation.create", data: data)
         guard let id = created?["id"].string else { return nil }
         await ana.sees("the conversation", operation: "create", of: "Conversation", id: id)
-        await ben.sees("the conversation", operation: "create", of: "Conversation", id: id) { $0["metadata"]["title"].string == "Weekend trip" }
+        await ben.sees("the conversation", operation: "create", of: "Conversation", id: id) {
+            $0["metadata"]["title"].string == "Weekend trip"
+        }
         let again: JSONValue = [
             "id": .string(Self.newID("conversations")), "participants": [.string(ana.identity)], "distinct": true,
         ]
-        let found = await ben.does("asks for a conversation with Ana", method: "POST", path: "/conversations", body: again)
+        let found = await ben.does(
+            "asks for a conversation with Ana", method: "POST", path: "/conversations", body: again)
         if found["id"].string == id {
             transcript.say("Ben is given the same one")
         } else {
@@ -114,8 +126,12 @@ struct DemoScript: Sendable {
             }
         }
         let deletion: JSONValue = [["operation": "delete", "property": "metadata.trip.hotel"]]
-        await ben.patches("deletes trip.hotel", path: path, operations: deletion) { $0["metadata"]["trip"]["hotel"].isNull }
-        for user in [ana, ben] { await awaitReplica(user, what: "trip.hotel gone", of: id) { $0.metadata["trip"] == ["city": "Porto"] } }
+        await ben.patches("deletes trip.hotel", path: path, operations: deletion) {
+            $0["metadata"]["trip"]["hotel"].isNull
+        }
+        for user in [ana, ben] {
+            await awaitReplica(user, what: "trip.hotel gone", of: id) { $0.metadata["trip"] == ["city": "Porto"] }
+        }
     }
 
     private func messages(in id: String) async {
@@ -129,9 +145,12 @@ struct DemoScript: Sendable {
             $0.has("set", property: status, value: "delivered")
         }
         await ben.does("reads it", method: "POST", path: receipts, body: ["type": "read"])
-        await ana.sees("that Ben has read it", operation: "update", of: "Message", id: first) { $0.has("set", property: status, value: "read") }
+        await ana.sees("that Ben has read it", operation: "update", of: "Message", id: first) {
+            $0.has("set", property: status, value: "read")
+        }
         await awaitReplica(ben, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 1 }
-        guard await sendMessage("I will be there", by: ben, to: ana, in: id) != nil, await sendMessage("With coffee", by: ben, to: ana, in: id) != nil
+        guard await sendMessage("I will be there", by: ben, to: ana, in: id) != nil,
+            await sendMessage("With coffee", by: ben, to: ana, in: id) != nil
         else {
             return
         }
@@ -149,7 +168,8 @@ struct DemoScript: Sendable {
 
     /// Sends a message and checks that both users see it.
     /// - Returns: The id of the message.
-    private func sendMessage(_ text: String, by sender: DemoUser, to receiver: DemoUser, in id: String) async -> String? {
+    private func sendMessage(_ text: String, by sender: DemoUser, to receiver: DemoUser, in id: String) async -> String?
+    {
         guard let message = await post(text, by: sender, in: id) else { return nil }
         for user in [receiver, sender] { await user.sees("“\(text)”", operation: "create", of: "Message", id: message) }
         return message
@@ -164,9 +184,15 @@ struct DemoScript: Sendable {
     }
 
     /// Waits until a user's replica of a conversation matches.
-    func awaitReplica(_ user: DemoUser, what: String, of id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
+    func awaitReplica(
+        _ user: DemoUser, what: String, of id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool
+    ) async {
         let limit = transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)
         let known = await user.state.first(within: limit) { $0.replicas[id].flatMap { matches($0) ? true : nil } }
-        if known == true { transcript.say("\(user.name) sees \(what)") } else { transcript.failedExpectation("\(user.name) was not told: \(what)") }
+        if known == true {
+            transcript.say("\(user.name) sees \(what)")
+        } else {
+            transcript.failedExpectation("\(user.name) was not told: \(what)")
+        }
     }
 }

@@ -22,11 +22,16 @@ struct DemoSystem: Sendable {
     /// Returns the process ids that typing depends on, by process name; nil if they are unknown.
     func ephemeralProcesses() -> [String: Int32]? {
         guard let home, let state = try? RunningState.read(home.state) else { return nil }
-        let processes = (state.instances(of: "presence") + state.instances(of: "redis") + state.instances(of: "gateway")).map { ($0.name, $0.pid) }
+        let processes =
+            (state.instances(of: "presence") + state.instances(of: "redis") + state.instances(of: "gateway"))
+            .map { ($0.name, $0.pid) }
         return Dictionary(processes) { $1 }
     }
 
     func identityToken(user: String, displayName: String, nonce: String) async throws -> String {
-        try await IdentityToken(provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName).signed(with: app.privateKey)
+        try await IdentityToken(
+            provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName
+        )
+        .signed(with: app.privateKey)
     }
 }

@@ -25,7 +25,8 @@ extension DemoUser {
                 // A nonce can be used only once. If the answer was lost, the nonce has been used.
                 let nonce = try await client.nonce()
                 let identityToken = try await system.identityToken(user: id, displayName: name, nonce: nonce)
-                let token = try await client.signIn(appID: LayerID.app.text(system.app.id), identityToken: identityToken)
+                let token = try await client.signIn(
+                    appID: LayerID.app.text(system.app.id), identityToken: identityToken)
                 return state.change { $0.token = token }
             } catch let error as ProtocolClientError where attempt < 20 && Self.isPassing(error) {
                 transcript.transientFailure("\(name)'s sign-in failed (\(error)); again")
@@ -40,7 +41,8 @@ extension DemoUser {
         let token = state.change { $0.token }
         do {
             let answer = try await client.call(
-                "GET", "/?action=validateConnectionForWebsocket&client=demo", token: token, deadline: .now + .seconds(5))
+                "GET", "/?action=validateConnectionForWebsocket&client=demo", token: token, deadline: .now + .seconds(5)
+            )
             guard answer.status == 401 else { return answer.isSuccess }
             transcript.failedExpectation("\(name)'s session ended, though no request ended it")
             return await signIn()
@@ -68,7 +70,8 @@ extension DemoUser {
         transcript.say("\(name) \(what)")
         guard let answer = await call(method, path, body: body) else { return .null }
         if !answer.isSuccess {
-            transcript.failedExpectation("\(name): \(method) \(path) was refused: \(answer.errorID ?? "status \(answer.status)")")
+            transcript.failedExpectation(
+                "\(name): \(method) \(path) was refused: \(answer.errorID ?? "status \(answer.status)")")
         }
         return answer.json
     }
@@ -81,7 +84,8 @@ extension DemoUser {
         for attempt in 1...20 {
             if let answer = await once("PATCH", path, body: operations) {
                 if !answer.isSuccess {
-                    transcript.failedExpectation("\(name): the patch was refused: \(answer.errorID ?? "status \(answer.status)")")
+                    transcript.failedExpectation(
+                        "\(name): the patch was refused: \(answer.errorID ?? "status \(answer.status)")")
                 }
                 return
             }

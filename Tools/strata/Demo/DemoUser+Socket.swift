@@ -98,10 +98,13 @@ extension DemoUser {
         let before = state.change { ($0.ledger.received, $0.ledger.repeated) }
         for attempt in 1...8 {
             guard socket.closure == nil, !Task.isCancelled else { return false }
-            let answer = try? await socket.request("Event.replay", data: ["from_timestamp": .string(since)], deadline: .now + .seconds(30))
+            let answer = try? await socket.request(
+                "Event.replay", data: ["from_timestamp": .string(since)], deadline: .now + .seconds(30))
             if answer?.isSuccess == true {
                 let after = state.change { ($0.ledger.received, $0.ledger.repeated) }
-                transcript.say("\(name) has replayed from \(since): \(after.0 - before.0 - 1) packets, \(after.1 - before.1) of them known")
+                transcript.say(
+                    "\(name) has replayed from \(since): \(after.0 - before.0 - 1) packets, \(after.1 - before.1) of them known"
+                )
                 return true
             }
             await pause(attempt + 1)

@@ -61,7 +61,9 @@ final class DemoUser: Sendable {
     /// transcript.
     /// - Parameter what: The description of the packet.
     @discardableResult
-    func sees(_ what: String, within limit: Duration? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
+    func sees(
+        _ what: String, within limit: Duration? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool
+    ) async -> ReceivedPacket? {
         // After the first failure, later ones are likely. A shorter timeout avoids a long wait for all of them.
         let patience = limit ?? (transcript.missing.isEmpty ? Self.patience : .seconds(8))
         guard let packet = await takePacket(within: patience, where: matches) else {
@@ -75,13 +77,16 @@ final class DemoUser: Sendable {
     /// Waits for a change of an object.
     @discardableResult
     func sees(
-        _ what: String, operation: String, of type: String, id: String, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
+        _ what: String, operation: String, of type: String, id: String,
+        where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async -> ReceivedPacket? {
         await sees(what) { $0.isChange(operation, of: type, id: id) && matches($0.data) }
     }
 
     /// Waits for a matching packet, and removes and returns the oldest one.
-    func takePacket(within limit: Duration, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
+    func takePacket(
+        within limit: Duration, where matches: @escaping @Sendable (ReceivedPacket) -> Bool
+    ) async -> ReceivedPacket? {
         await state.first(within: limit) { state in
             state.unclaimed.firstIndex(where: matches).map { state.unclaimed.remove(at: $0) }
         }
@@ -114,6 +119,9 @@ final class DemoUser: Sendable {
 extension JSONValue {
     func has(_ operation: String, property: String, value: JSONValue? = nil) -> Bool {
         (array ?? [])
-            .contains { $0["operation"].string == operation && $0["property"].string == property && (value == nil || $0["value"] == value) }
+            .contains {
+                $0["operation"].string == operation && $0["property"].string == property
+                    && (value == nil || $0["value"] == value)
+            }
     }
 }

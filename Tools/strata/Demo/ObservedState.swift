@@ -32,7 +32,11 @@ package final class ObservedState<State: Sendable>: Sendable {
             inner.waiters = []
             var resumptions: [@Sendable () -> Void] = []
             for waiter in waiting {
-                if let resume = waiter.condition(&inner.state) { resumptions.append(resume) } else { inner.waiters.append(waiter) }
+                if let resume = waiter.condition(&inner.state) {
+                    resumptions.append(resume)
+                } else {
+                    inner.waiters.append(waiter)
+                }
             }
             return (answer, resumptions)
         }
@@ -42,7 +46,9 @@ package final class ObservedState<State: Sendable>: Sendable {
 
     /// Waits until `condition` returns a value, and returns that value.
     /// - Parameter limit: The timeout. After it, and on cancellation, the result is nil.
-    package func first<Answer: Sendable>(within limit: Duration, _ condition: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
+    package func first<Answer: Sendable>(
+        within limit: Duration, _ condition: @escaping @Sendable (inout State) -> Answer?
+    ) async -> Answer? {
         let deadline = ContinuousClock.now + limit
         let id = inner.withLock { inner in
             inner.nextID += 1
@@ -63,7 +69,8 @@ package final class ObservedState<State: Sendable>: Sendable {
     }
 
     private static func waiter<Answer: Sendable>(
-        id: UInt64, condition: @escaping @Sendable (inout State) -> Answer?, continuation: CheckedContinuation<Answer?, Never>
+        id: UInt64, condition: @escaping @Sendable (inout State) -> Answer?,
+        continuation: CheckedContinuation<Answer?, Never>
     ) -> Waiter {
         Waiter(
             id: id,

@@ -78,11 +78,15 @@ package struct PacketLedger: Sendable {
     package mutating func note(_ packet: ReceivedPacket) -> Verdict {
         received += 1
         let isInTurn = packet.counter == nextCounter
-        if !isInTurn { faults.append("counter \(packet.counter.map(String.init) ?? "none") where \(nextCounter) was due") }
+        if !isInTurn {
+            faults.append("counter \(packet.counter.map(String.init) ?? "none") where \(nextCounter) was due")
+        }
         nextCounter = (packet.counter ?? nextCounter) + 1
         if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
         // The server's own timer started after the handshake began. Packets before this timeout answer a request.
-        if case .waiting(let since) = opening { opening = packet.receivedAt - since >= Self.silence ? .mayRepeat : .settled }
+        if case .waiting(let since) = opening {
+            opening = packet.receivedAt - since >= Self.silence ? .mayRepeat : .settled
+        }
         if packet.type == "response" {
             switch packet.body["method"].string {
             case "Event.replay": replayAnswered(packet.body["success"].bool == true)
@@ -92,7 +96,9 @@ package struct PacketLedger: Sendable {
             }
         }
         if packet.isChange("delete", of: "Conversation"), let conversation = packet.objectID { forget(conversation) }
-        guard let position = packet.body["position"].int, let conversation = packet.conversationID else { return isInTurn ? .new : .fault }
+        guard let position = packet.body["position"].int, let conversation = packet.conversationID else {
+            return isInTurn ? .new : .fault
+        }
         return note(packet, conversation: conversation, position: position)
     }
 
@@ -132,7 +138,9 @@ package struct PacketLedger: Sendable {
             return .fault
         }
         guard knownNow.insert(key).inserted else {
-            faults.append("position \(position) of \(conversation) came twice: \(packet.operation ?? packet.type) \(packet.objectType ?? "")")
+            faults.append(
+                "position \(position) of \(conversation) came twice: \(packet.operation ?? packet.type) \(packet.objectType ?? "")"
+            )
             return .fault
         }
         if !isNew { repeated += 1 }
@@ -142,9 +150,13 @@ package struct PacketLedger: Sendable {
     /// Returns a key that distinguishes packets with the same position, such as a message and the update of its
     /// conversation.
     private static func key(of packet: ReceivedPacket, conversation: String, position: Int) -> String {
-        let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }
+        let properties = (packet.data.array ?? [])
+            .map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }
         return
-            ([conversation, "\(position)", packet.type, packet.operation ?? "", packet.objectType ?? "", packet.objectID ?? ""] + properties)
+            ([
+                conversation, "\(position)", packet.type, packet.operation ?? "", packet.objectType ?? "",
+                packet.objectID ?? "",
+            ] + properties)
             .joined(separator: "|")
     }
 

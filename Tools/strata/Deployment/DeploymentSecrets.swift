@@ -65,7 +65,8 @@ struct DeploymentSecrets {
         var made: [String] = []
         for group in [Group.cluster, .webhookCalls] {
             guard try secret("secret", in: group, made: &made).count >= 32 else {
-                throw CommandFailure(.configuration, "\(path(of: "secret", in: group)) must hold at least 32 characters.")
+                throw CommandFailure(
+                    .configuration, "\(path(of: "secret", in: group)) must hold at least 32 characters.")
             }
         }
         let owner = try secret("password", in: .owner, made: &made)
@@ -74,7 +75,8 @@ struct DeploymentSecrets {
         let webhooks = try secret("webhooks-password", in: .owner, made: &made)
         let redis = try secret("password", in: .redis, made: &made)
         try writeFile(databaseURL(user: places.owner, password: owner), named: "url", in: .owner)
-        try writeFile(databaseURL(user: "strata_conversations", password: conversations), named: "url", in: .conversations)
+        try writeFile(
+            databaseURL(user: "strata_conversations", password: conversations), named: "url", in: .conversations)
         try writeFile(databaseURL(user: "strata_metadata", password: metadata), named: "url", in: .metadata)
         try writeFile(databaseURL(user: "strata_webhooks", password: webhooks), named: "url", in: .webhooks)
         try writeFile("redis://:\(Self.escaped(redis))@\(places.redis)", named: "redis-url", in: .cluster)

@@ -25,7 +25,8 @@ struct SecretsCommand: ParsableCommand {
     var tlsHosts = ""
 
     func validate() throws {
-        for (option, address) in [("--postgres", postgres), ("--redis", redis)] where RPCEndpoint(address) == nil || !Self.isPlain(address) {
+        for (option, address) in [("--postgres", postgres), ("--redis", redis)]
+        where RPCEndpoint(address) == nil || !Self.isPlain(address) {
             throw ValidationError("\(option) must look like host:port.")
         }
         guard (1...63).contains(database.utf8.count), database.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
@@ -45,7 +46,8 @@ struct SecretsCommand: ParsableCommand {
     /// below.
     private static func isHostName(_ text: String) -> Bool {
         let label = "[0-9A-Za-z_]([0-9A-Za-z_-]{0,61}[0-9A-Za-z_])?"
-        return text.utf8.count <= 253 && text.range(of: "^(\\*\\.)?\(label)(\\.\(label))*\\z", options: .regularExpression) != nil
+        return text.utf8.count <= 253
+            && text.range(of: "^(\\*\\.)?\(label)(\\.\(label))*\\z", options: .regularExpression) != nil
     }
 
     private var further: [String] {
@@ -59,6 +61,7 @@ struct SecretsCommand: ParsableCommand {
         places.redis = redis
         places.hosts += further.filter { !places.hosts.contains($0) }
         let made = try DeploymentSecrets(directory: directory, places: places).ensure()
-        Console.standard.say(made.isEmpty ? "All secrets are there." : "Made:\n" + made.map { "  \($0)" }.joined(separator: "\n"))
+        Console.standard.say(
+            made.isEmpty ? "All secrets are there." : "Made:\n" + made.map { "  \($0)" }.joined(separator: "\n"))
     }
 }

@@ -35,12 +35,14 @@ struct DevCommand: AsyncParsableCommand {
 
     func run() async throws {
         let flags = DevSettings.Flags(
-            gateways: gateways, conversations: conversations, metadata: metadata, presence: presence, webhooks: webhooks, host: host,
+            gateways: gateways, conversations: conversations, metadata: metadata, presence: presence,
+            webhooks: webhooks, host: host,
             httpPort: httpPort, httpsPort: httpsPort, publicURL: publicURL, logLevel: logLevel)
         let environment = ProcessInfo.processInfo.environment
         let settings = try DevSettings(flags: flags, environment: environment)
         let system = DevSystem(
-            home: StrataHome(environment: environment), settings: settings, binaries: ServiceBinaries(), environment: environment,
+            home: StrataHome(environment: environment), settings: settings, binaries: ServiceBinaries(),
+            environment: environment,
             console: .standard)
         try await DevSession(system: system, console: .standard).run()
     }

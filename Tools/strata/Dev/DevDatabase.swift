@@ -15,7 +15,8 @@ enum DevDatabase {
         }
         return try await DatabaseMigration.run(
             url: server.url(database: name),
-            passwords: DatabaseMigration.Passwords(conversations: secrets.conversations, metadata: secrets.metadata, webhooks: secrets.webhooks))
+            passwords: DatabaseMigration.Passwords(
+                conversations: secrets.conversations, metadata: secrets.metadata, webhooks: secrets.webhooks))
     }
 
     /// Returns the database URL of each service, with the service's own role.

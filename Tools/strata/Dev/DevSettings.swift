@@ -38,7 +38,8 @@ struct DevSettings: Equatable, Sendable {
     /// - Throws: ``CommandFailure`` that names the flag or variable and its allowed values.
     init(flags: Flags, environment: [String: String]) throws {
         instances = [
-            .gateway: flags.gateways, .conversations: flags.conversations, .metadata: flags.metadata, .presence: flags.presence,
+            .gateway: flags.gateways, .conversations: flags.conversations, .metadata: flags.metadata,
+            .presence: flags.presence,
             .webhooks: flags.webhooks,
         ]
         for kind in ServiceKind.allCases where !(1...Self.mostInstances).contains(instances[kind] ?? 0) {
@@ -48,31 +49,41 @@ struct DevSettings: Equatable, Sendable {
         host = flags.host ?? environment["STRATA_HTTP_HOST"] ?? "127.0.0.1"
         guard IPAddressBytes(host)?.bytes.count == 4 else {
             throw CommandFailure(
-                .configuration, "The address gateways listen on (--host, STRATA_HTTP_HOST) must be an IPv4 address, such as 0.0.0.0.")
+                .configuration,
+                "The address gateways listen on (--host, STRATA_HTTP_HOST) must be an IPv4 address, such as 0.0.0.0.")
         }
-        httpPort = try Self.port(flags.httpPort, flag: "--http-port", environment: environment, key: "STRATA_HTTP_PORT", default: 8080)
-        httpsPort = try Self.port(flags.httpsPort, flag: "--https-port", environment: environment, key: "STRATA_HTTPS_PORT", default: 8443)
+        httpPort = try Self.port(
+            flags.httpPort, flag: "--http-port", environment: environment, key: "STRATA_HTTP_PORT", default: 8080)
+        httpsPort = try Self.port(
+            flags.httpsPort, flag: "--https-port", environment: environment, key: "STRATA_HTTPS_PORT", default: 8443)
         guard httpPort != httpsPort else {
-            throw CommandFailure(.configuration, "HTTP and HTTPS cannot share port \(httpPort); change --http-port or --https-port.")
+            throw CommandFailure(
+                .configuration, "HTTP and HTTPS cannot share port \(httpPort); change --http-port or --https-port.")
         }
         let given = flags.publicURL ?? environment["STRATA_PUBLIC_URL"]
         publicURL = try given.map(Self.checkedPublicURL) ?? "https://localhost:\(httpsPort)"
         logLevel = flags.logLevel ?? environment["STRATA_LOG_LEVEL"] ?? "info"
         guard Self.logLevels.contains(logLevel) else {
             throw CommandFailure(
-                .configuration, "The log level (--log-level, STRATA_LOG_LEVEL) must be one of: \(Self.logLevels.joined(separator: ", ")).")
+                .configuration,
+                "The log level (--log-level, STRATA_LOG_LEVEL) must be one of: \(Self.logLevels.joined(separator: ", "))."
+            )
         }
     }
 
     /// The host names and addresses that the certificate must cover.
     var certificateHosts: [String] {
         let own = ["localhost", "127.0.0.1", "::1"]
-        let publicHost = URLComponents(string: publicURL)?.host?.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+        let publicHost = URLComponents(string: publicURL)?.host?
+            .trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
         return own + [publicHost].compactMap { $0 }.filter { !own.contains($0) }
     }
 
-    private static func port(_ flag: Int?, flag name: String, environment: [String: String], key: String, default: Int) throws -> Int {
-        let (value, source) = flag.map { ("\($0)", name) } ?? environment[key].map { ($0, key) } ?? ("\(`default`)", key)
+    private static func port(
+        _ flag: Int?, flag name: String, environment: [String: String], key: String, default: Int
+    ) throws -> Int {
+        let (value, source) =
+            flag.map { ("\($0)", name) } ?? environment[key].map { ($0, key) } ?? ("\(`default`)", key)
         guard let number = Int(value), (1...65_535).contains(number) else {
             throw CommandFailure(.configuration, "\(source) must be a port number between 1 and 65535.")
         }
@@ -81,10 +92,13 @@ struct DevSettings: Equatable, Sendable {
 
     private static func checkedPublicURL(_ text: String) throws -> String {
         let trimmed = text.hasSuffix("/") ? String(text.dropLast()) : text
-        guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme, ["https", "http"].contains(scheme),
+        guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme,
+            ["https", "http"].contains(scheme),
             parts.host?.isEmpty == false, parts.query == nil, parts.fragment == nil, parts.user == nil
         else {
-            throw CommandFailure(.configuration, "The public URL (--public-url, STRATA_PUBLIC_URL) must look like https://chat.example.org.")
+            throw CommandFailure(
+                .configuration,
+                "The public URL (--public-url, STRATA_PUBLIC_URL) must look like https://chat.example.org.")
         }
         return trimmed
     }

@@ -37,7 +37,10 @@ actor DevSystem {
         let process: RunningState.Process
     }
 
-    init(home: StrataHome, settings: DevSettings, binaries: ServiceBinaries, environment: [String: String], console: Console) {
+    init(
+        home: StrataHome, settings: DevSettings, binaries: ServiceBinaries, environment: [String: String],
+        console: Console
+    ) {
         self.home = home
         self.settings = settings
         self.binaries = binaries
@@ -59,7 +62,8 @@ actor DevSystem {
         unlink(home.state)
         OpenFileLimit.raise()
         let host = settings.host
-        let plan = try ServicePlan(settings: settings, isFree: { LoopbackPort.isFree($0, host: host) }, takePorts: LoopbackPort.free(_:))
+        let plan = try ServicePlan(
+            settings: settings, isFree: { LoopbackPort.isFree($0, host: host) }, takePorts: LoopbackPort.free(_:))
         let secrets = try Secrets.ensure(in: home)
         let postgres = try await startPostgres(secrets)
         let redis = try await startRedis()
@@ -67,7 +71,8 @@ actor DevSystem {
         let certificate = try makeCertificate()
         let context = ServicePlan.Context(
             settings: settings, clusterSecret: secrets.cluster, webhooksSecret: secrets.webhooksSecret,
-            postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url, certificate: certificate.certificate, key: certificate.key,
+            postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url,
+            certificate: certificate.certificate, key: certificate.key,
             inherited: environment, contentDirectory: home.content)
         state = await initialState(plan: plan, postgres: postgres, redis: redis, certificate: certificate)
         listening = Task { for await event in supervisorEvents { handle(event) } }
@@ -81,7 +86,9 @@ actor DevSystem {
         isStopping = true
         for kind in ServiceKind.allCases.reversed() {
             await withTaskGroup(of: Void.self) { group in
-                for supervisor in supervisors where supervisor.name.hasPrefix(kind.rawValue + "-") { group.addTask { await supervisor.stop() } }
+                for supervisor in supervisors where supervisor.name.hasPrefix(kind.rawValue + "-") {
+                    group.addTask { await supervisor.stop() }
+                }
             }
         }
         for supervisor in supervisors.reversed() { await supervisor.stop() }
@@ -152,10 +159,15 @@ actor DevSystem {
             pid: getpid(), startedAt: Date(), publicURL: settings.publicURL,
             httpURLs: gateways.compactMap { $0.httpPort.map { "http://localhost:\($0)" } },
             httpsURLs: gateways.compactMap { $0.httpsPort.map { "https://localhost:\($0)" } },
-            databaseURL: postgres.url(database: DevDatabase.name), redisURL: redis.url, certificate: certificate.certificate,
+            databaseURL: postgres.url(database: DevDatabase.name), redisURL: redis.url,
+            certificate: certificate.certificate,
             processes: [
-                .init(name: "postgres", service: "postgres", pid: await postgres.process.pid, port: postgres.port, log: home.postgres + "/log"),
-                .init(name: "redis", service: "redis", pid: await redis.process.pid, port: redis.port, log: home.redis + "/log"),
+                .init(
+                    name: "postgres", service: "postgres", pid: await postgres.process.pid, port: postgres.port,
+                    log: home.postgres + "/log"),
+                .init(
+                    name: "redis", service: "redis", pid: await redis.process.pid, port: redis.port,
+                    log: home.redis + "/log"),
             ])
     }
 
@@ -164,20 +176,26 @@ actor DevSystem {
         for takesCalls in [true, false] {
             let group = plan.instances.filter { $0.kind.takesCalls == takesCalls }
             var started: [(ServicePlan.Instance, Supervisor)] = []
-            for instance in group { started.append((instance, await supervise(instance, plan: plan, context: context))) }
+            for instance in group {
+                started.append((instance, await supervise(instance, plan: plan, context: context)))
+            }
             for (instance, supervisor) in started { try await awaitReady(instance, supervisor: supervisor) }
         }
     }
 
-    private func supervise(_ instance: ServicePlan.Instance, plan: ServicePlan, context: ServicePlan.Context) async -> Supervisor {
+    private func supervise(
+        _ instance: ServicePlan.Instance, plan: ServicePlan, context: ServicePlan.Context
+    ) async -> Supervisor {
         let log = "\(home.logs)/\(instance.name).log"
         // Logs start anew with each start of the system, but are continued when a process restarts.
         unlink(log)
         let launch = Launch(
-            binaries.path(of: instance.kind), environment: plan.environment(of: instance, in: context), directory: home.path, deathSignal: .kill,
+            binaries.path(of: instance.kind), environment: plan.environment(of: instance, in: context),
+            directory: home.path, deathSignal: .kill,
             output: .append(to: log))
         let process = RunningState.Process(
-            name: instance.name, service: instance.kind.rawValue, pid: 0, adminPort: instance.adminPort, port: instance.rpcPort,
+            name: instance.name, service: instance.kind.rawValue, pid: 0, adminPort: instance.adminPort,
+            port: instance.rpcPort,
             httpPort: instance.httpPort, httpsPort: instance.httpsPort, log: log)
         return await supervise(process, stopSignal: SIGTERM) { try await ChildProcess.start(launch) }
     }
@@ -203,7 +221,8 @@ actor DevSystem {
     private func supervise(
         _ process: RunningState.Process, stopSignal: Int32, start: @escaping @Sendable () async throws -> ChildProcess
     ) async -> Supervisor {
-        let supervisor = Supervisor(name: process.name, stopSignal: stopSignal, start: start) { [eventContinuation] event in
+        let supervisor = Supervisor(name: process.name, stopSignal: stopSignal, start: start) {
+            [eventContinuation] event in
             eventContinuation.yield(SupervisorEvent(event: event, process: process))
         }
         supervisors.append(supervisor)
@@ -218,7 +237,9 @@ actor DevSystem {
         guard try await probe.wait(limit: .seconds(60), isHopeless: { await supervisor.restarts >= 4 }) else {
             let log = "\(home.logs)/\(instance.name).log"
             let waited = began.duration(to: .now).brief
-            throw CommandFailure(.unavailable, "\(instance.name) did not become ready in \(waited). The end of \(log):\n\(LogTail.last(8, of: log))")
+            throw CommandFailure(
+                .unavailable,
+                "\(instance.name) did not become ready in \(waited). The end of \(log):\n\(LogTail.last(8, of: log))")
         }
         let at = instance.httpPort.map { ", http://localhost:\($0)" } ?? ""
         console.done("\(instance.name) is ready\(at) (\(began.duration(to: .now).brief))")
@@ -234,14 +255,17 @@ actor DevSystem {
             process.restarts = restarts
             note(process)
         case .died(let exit, let pause): warn(about: process, exit: exit, pause: pause)
-        case .startFailed(let reason, let pause): console.warn("\(process.name) could not be started (\(reason)); again in \(pause.brief)")
+        case .startFailed(let reason, let pause):
+            console.warn("\(process.name) could not be started (\(reason)); again in \(pause.brief)")
         }
     }
 
     private func warn(about process: RunningState.Process, exit: ChildProcess.Exit, pause: Duration) {
         guard !isStopping else { return }
         let how = exit.signal.map { "was killed by signal \($0)" } ?? "ended with status \(exit.status)"
-        let tail = exit.signal == SIGKILL ? "" : LogTail.last(5, of: process.log ?? "").split(separator: "\n").map { "\n      \($0)" }.joined()
+        let tail =
+            exit.signal == SIGKILL
+            ? "" : LogTail.last(5, of: process.log ?? "").split(separator: "\n").map { "\n      \($0)" }.joined()
         console.warn("\(process.name) \(how); again in \(pause.brief)\(tail)")
     }
 

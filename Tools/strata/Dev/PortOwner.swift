@@ -20,10 +20,15 @@ enum PortOwner {
         for pid in ((try? files.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap({ Int32($0) }) {
             let directory = "/proc/\(pid)/fd"
             let names = (try? files.contentsOfDirectory(atPath: directory)) ?? []
-            guard names.contains(where: { sockets.contains((try? files.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")) ?? "") }) else {
+            guard
+                names.contains(where: {
+                    sockets.contains((try? files.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")) ?? "")
+                })
+            else {
                 continue
             }
-            let name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
+            let name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?
+                .trimmingCharacters(in: .whitespacesAndNewlines)
             return "\(name ?? "a program") (process \(pid))"
         }
         return nil

@@ -25,11 +25,14 @@ struct ServiceBinaries: Sendable {
     func check() throws {
         guard !missing.isEmpty else { return }
         let names = missing.map(\.rawValue).joined(separator: ", ")
-        throw CommandFailure(.unavailable, "The executables of these services are not in \(directory): \(names). Build them with: swift build")
+        throw CommandFailure(
+            .unavailable,
+            "The executables of these services are not in \(directory): \(names). Build them with: swift build")
     }
 
     private static var own: String {
-        let link = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let link =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         return (link as NSString).deletingLastPathComponent
     }
 }

@@ -44,33 +44,41 @@ struct ServicePlan: Equatable, Sendable {
     ///   - takePorts: Returns the given number of unused ports, for internal connections.
     /// - Throws: ``CommandFailure`` that names the port of the first gateway if it is in use.
     init(settings: DevSettings, isFree: (Int) -> Bool, takePorts: (Int) throws -> [Int]) throws {
-        let services: [(ServiceKind, Int)] = ServiceKind.allCases.flatMap { kind in (0..<(settings.instances[kind] ?? 0)).map { (kind, $0 + 1) } }
+        let services: [(ServiceKind, Int)] = ServiceKind.allCases.flatMap { kind in
+            (0..<(settings.instances[kind] ?? 0)).map { (kind, $0 + 1) }
+        }
         // Request two ports more than needed, because the gateways' ports may be among them.
-        var inner = Set(try takePorts(services.count * 2 + 2)).subtracting([settings.httpPort, settings.httpsPort]).sorted()
+        var inner = Set(try takePorts(services.count * 2 + 2)).subtracting([settings.httpPort, settings.httpsPort])
+            .sorted()
         var taken = Set(inner)
         let count = settings.instances[.gateway] ?? 0
         let http = try Self.gatewayPorts(
-            count, from: settings.httpPort, for: "HTTP", flag: "--http-port", taken: &taken, reserved: [settings.httpsPort], isFree: isFree)
+            count, from: settings.httpPort, for: "HTTP", flag: "--http-port", taken: &taken,
+            reserved: [settings.httpsPort], isFree: isFree)
         let https = try Self.gatewayPorts(
-            count, from: settings.httpsPort, for: "HTTPS", flag: "--https-port", taken: &taken, reserved: [], isFree: isFree)
+            count, from: settings.httpsPort, for: "HTTPS", flag: "--https-port", taken: &taken, reserved: [],
+            isFree: isFree)
         instances = services.map { kind, number in
             let admin = inner.removeLast()
             let rpc = inner.removeLast()
             let isGateway = kind == .gateway
             return Instance(
-                kind: kind, number: number, adminPort: admin, rpcPort: kind.takesCalls ? rpc : nil, httpPort: isGateway ? http[number - 1] : nil,
+                kind: kind, number: number, adminPort: admin, rpcPort: kind.takesCalls ? rpc : nil,
+                httpPort: isGateway ? http[number - 1] : nil,
                 httpsPort: isGateway ? https[number - 1] : nil)
         }
     }
 
     /// Assigns the ports of gateways. The first gateway gets exactly the given port, the others get the next free ones.
     private static func gatewayPorts(
-        _ count: Int, from first: Int, for what: String, flag: String, taken: inout Set<Int>, reserved: Set<Int>, isFree: (Int) -> Bool
+        _ count: Int, from first: Int, for what: String, flag: String, taken: inout Set<Int>, reserved: Set<Int>,
+        isFree: (Int) -> Bool
     ) throws -> [Int] {
         guard isFree(first) else {
             let who = PortOwner.listening(on: first).map { " by \($0)" } ?? ""
             throw CommandFailure(
-                .configuration, "Port \(first), wanted for \(what), is in use\(who). Stop that, or choose another port with \(flag).")
+                .configuration,
+                "Port \(first), wanted for \(what), is in use\(who). Stop that, or choose another port with \(flag).")
         }
         var ports = [first]
         taken.insert(first)
@@ -83,7 +91,9 @@ struct ServicePlan: Equatable, Sendable {
             candidate += 1
         }
         guard ports.count == count else {
-            throw CommandFailure(.configuration, "There are not enough free ports above \(first) for \(count) gateways; choose another with \(flag).")
+            throw CommandFailure(
+                .configuration,
+                "There are not enough free ports above \(first) for \(count) gateways; choose another with \(flag).")
         }
         return ports
     }
@@ -95,18 +105,22 @@ struct ServicePlan: Equatable, Sendable {
 
     /// The settings of this command. They are not passed on, because services report unknown settings.
     private static let ownKeys: Set<String> = [
-        "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT", "STRATA_HTTPS_PORT", "STRATA_PUBLIC_URL", "STRATA_STRICT",
+        "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT", "STRATA_HTTPS_PORT",
+        "STRATA_PUBLIC_URL", "STRATA_STRICT",
         "STRATA_CONVERSATIONS_PASSWORD", "STRATA_METADATA_PASSWORD",
         "STRATA_WEBHOOKS_PASSWORD",
     ]
 
     func environment(of instance: Instance, in context: Context) -> [String: String] {
-        var environment = context.inherited.filter { !Self.ownKeys.contains($0.key) && !$0.key.hasPrefix("STRATA_TEST_") }
+        var environment = context.inherited.filter {
+            !Self.ownKeys.contains($0.key) && !$0.key.hasPrefix("STRATA_TEST_")
+        }
         // On one machine clients need little time to end their connections.
         if environment["STRATA_SHUTDOWN_TIMEOUT"] == nil { environment["STRATA_SHUTDOWN_TIMEOUT"] = "10s" }
         environment["STRATA_INSTANCE"] = instance.name
         environment["STRATA_CLUSTER_SECRET"] = instance.kind == .webhooks ? nil : context.clusterSecret
-        environment["STRATA_WEBHOOKS_SECRET"] = [.webhooks, .gateway].contains(instance.kind) ? context.webhooksSecret : nil
+        environment["STRATA_WEBHOOKS_SECRET"] =
+            [.webhooks, .gateway].contains(instance.kind) ? context.webhooksSecret : nil
         environment["STRATA_LOG_LEVEL"] = context.settings.logLevel
         environment["STRATA_ADMIN_HOST"] = "127.0.0.1"
         environment["STRATA_ADMIN_PORT"] = "\(instance.adminPort)"
@@ -116,7 +130,9 @@ struct ServicePlan: Equatable, Sendable {
             environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
             // A developer's receivers run on this machine without certificates.
             if environment["STRATA_WEBHOOKS_ALLOW_HTTP"] == nil { environment["STRATA_WEBHOOKS_ALLOW_HTTP"] = "true" }
-            if environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] == nil { environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] = "127.0.0.0/8,::1/128" }
+            if environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] == nil {
+                environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] = "127.0.0.0/8,::1/128"
+            }
         }
         if let port = instance.rpcPort {
             environment["STRATA_RPC_HOST"] = "127.0.0.1"
@@ -129,7 +145,8 @@ struct ServicePlan: Equatable, Sendable {
             environment["STRATA_TLS_CERTIFICATE"] = context.certificate
             environment["STRATA_TLS_KEY"] = context.key
             environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
-            environment["STRATA_CONTENT_DIRECTORY"] = context.inherited["STRATA_CONTENT_DIRECTORY"] ?? context.contentDirectory
+            environment["STRATA_CONTENT_DIRECTORY"] =
+                context.inherited["STRATA_CONTENT_DIRECTORY"] ?? context.contentDirectory
             for kind in ServiceKind.allCases where kind.takesCalls {
                 environment["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = addresses(of: kind)
             }

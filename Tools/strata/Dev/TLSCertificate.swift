@@ -43,7 +43,8 @@ struct TLSCertificate: Sendable, Equatable {
     }
 
     private static func isUsable(certificate: String, key: String, hosts: [String], now: Date) -> Bool {
-        guard let found = readCertificate(at: certificate), let keyText = try? String(contentsOfFile: key, encoding: .utf8),
+        guard let found = readCertificate(at: certificate),
+            let keyText = try? String(contentsOfFile: key, encoding: .utf8),
             let privateKey = try? P256.Signing.PrivateKey(pemRepresentation: keyText),
             Certificate.PublicKey(privateKey.publicKey) == found.publicKey,
             found.notValidBefore <= now, found.notValidAfter > now.addingTimeInterval(margin),
@@ -63,7 +64,8 @@ struct TLSCertificate: Sendable, Equatable {
         let certificate = try Certificate(
             version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: Certificate.PublicKey(key.publicKey),
             // The validity begins one hour earlier, for clients whose clock is slow.
-            notValidBefore: now.addingTimeInterval(-3600), notValidAfter: now.addingTimeInterval(validity), issuer: name, subject: name,
+            notValidBefore: now.addingTimeInterval(-3600), notValidAfter: now.addingTimeInterval(validity),
+            issuer: name, subject: name,
             signatureAlgorithm: .ecdsaWithSHA256,
             extensions: try Certificate.Extensions {
                 Critical(BasicConstraints.notCertificateAuthority)

@@ -18,14 +18,16 @@ struct Doctor: Sendable {
         let redis = ServerCheck(subject: "Redis", products: [.redis, .valkey], package: "redis-server")
         var checks = [
             await postgres.examine { try Programs.findPostgres("postgres") },
-            await program("psql", find: { try Programs.findPostgres("psql") }, atLeast: 15, package: "postgresql-client"),
+            await program(
+                "psql", find: { try Programs.findPostgres("psql") }, atLeast: 15, package: "postgresql-client"),
             await redis.examine { try Programs.findRedis("redis-server") },
             await program("setpriv", find: { try Programs.find("setpriv") }, atLeast: 2, package: "util-linux"),
             services, user, openFiles, homeDirectory, disk,
         ]
         let running = HomeLock.isHeld(home) ? try? RunningState.read(home.state) : nil
         if let running {
-            checks.append(.fine("system", finding: "runs in \(home.path) (process \(running.pid)), \(running.publicURL)"))
+            checks.append(
+                .fine("system", finding: "runs in \(home.path) (process \(running.pid)), \(running.publicURL)"))
             for process in running.processes { checks.append(await health(process)) }
         } else {
             checks.append(.notice("system", finding: "does not run in \(home.path)", remedy: "\(OwnCommand.name) dev"))
@@ -37,7 +39,9 @@ struct Doctor: Sendable {
         return checks + [certificate].compactMap { $0 }
     }
 
-    private func program(_ subject: String, find: () throws -> String, atLeast minimum: Int, package: String) async -> DoctorCheck {
+    private func program(
+        _ subject: String, find: () throws -> String, atLeast minimum: Int, package: String
+    ) async -> DoctorCheck {
         switch await InstalledProgram.find(find) {
         case .failure(let fault): fault.check(subject, package: package)
         case .success(let found) where found.version.major < minimum: found.isTooOld(subject, minimum: minimum)
@@ -48,7 +52,9 @@ struct Doctor: Sendable {
     private var services: DoctorCheck {
         let missing = binaries.missing.map(\.rawValue)
         guard missing.isEmpty else {
-            return .bad("services", finding: "not in \(binaries.directory): \(missing.joined(separator: ", "))", remedy: "swift build")
+            return .bad(
+                "services", finding: "not in \(binaries.directory): \(missing.joined(separator: ", "))",
+                remedy: "swift build")
         }
         return .fine("services", finding: "all in \(binaries.directory)")
     }
@@ -56,42 +62,61 @@ struct Doctor: Sendable {
     private var user: DoctorCheck {
         guard SystemUser.isRoot else { return .fine("user", finding: "not root; PostgreSQL runs as you") }
         guard let other = SystemUser.forPostgres else {
-            return .bad("user", finding: "root, and there is no user postgres or nobody to run PostgreSQL as", remedy: "useradd --system postgres")
+            return .bad(
+                "user", finding: "root, and there is no user postgres or nobody to run PostgreSQL as",
+                remedy: "useradd --system postgres")
         }
         return .fine("user", finding: "root; PostgreSQL runs as \(other.name)")
     }
 
     private var openFiles: DoctorCheck {
         let limit = OpenFileLimit.current?.hard ?? 1024
-        guard limit < 8192 else { return .fine("open files", finding: limit > 1 << 40 ? "unlimited" : "up to \(limit)") }
-        return .notice("open files", finding: "at most \(limit), which bounds the number of connections", remedy: "ulimit -Hn 65536")
+        guard limit < 8192 else {
+            return .fine("open files", finding: limit > 1 << 40 ? "unlimited" : "up to \(limit)")
+        }
+        return .notice(
+            "open files", finding: "at most \(limit), which bounds the number of connections",
+            remedy: "ulimit -Hn 65536")
     }
 
     private var homeDirectory: DoctorCheck {
         var path = home.path
-        while !FileManager.default.fileExists(atPath: path), path != "/" { path = (path as NSString).deletingLastPathComponent }
+        while !FileManager.default.fileExists(atPath: path), path != "/" {
+            path = (path as NSString).deletingLastPathComponent
+        }
         guard access(path, W_OK | X_OK) == 0 else {
-            return .bad("home", finding: "\(path) cannot be written", remedy: "Set STRATA_HOME to a directory of your own.")
+            return .bad(
+                "home", finding: "\(path) cannot be written", remedy: "Set STRATA_HOME to a directory of your own.")
         }
         return .fine("home", finding: home.path + (path == home.path ? "" : " (will be made)"))
     }
 
     private var disk: DoctorCheck {
         var path = home.path
-        while !FileManager.default.fileExists(atPath: path), path != "/" { path = (path as NSString).deletingLastPathComponent }
+        while !FileManager.default.fileExists(atPath: path), path != "/" {
+            path = (path as NSString).deletingLastPathComponent
+        }
         var info = statvfs()
-        guard statvfs(path, &info) == 0 else { return .notice("disk", finding: "the free space of \(path) is not known") }
+        guard statvfs(path, &info) == 0 else {
+            return .notice("disk", finding: "the free space of \(path) is not known")
+        }
         let megabytes = UInt64(info.f_bavail) * UInt64(info.f_frsize) / 1_048_576
         guard megabytes >= 512 else {
-            return .bad("disk", finding: "\(megabytes) MB free at \(path)", remedy: "PostgreSQL needs some 500 MB to begin with.")
+            return .bad(
+                "disk", finding: "\(megabytes) MB free at \(path)",
+                remedy: "PostgreSQL needs some 500 MB to begin with.")
         }
         return .fine("disk", finding: megabytes >= 10_240 ? "\(megabytes / 1024) GB free" : "\(megabytes) MB free")
     }
 
     private func port(_ number: Int, subject: String, flag: String) -> DoctorCheck {
-        guard !LoopbackPort.isFree(number, host: settings.host) else { return .fine(subject, finding: "\(number) is free") }
+        guard !LoopbackPort.isFree(number, host: settings.host) else {
+            return .fine(subject, finding: "\(number) is free")
+        }
         let who = PortOwner.listening(on: number).map { " by \($0)" } ?? ""
-        return .bad(subject, finding: "\(number) is in use\(who)", remedy: "Stop that, or start with \(flag) and another number.")
+        return .bad(
+            subject, finding: "\(number) is in use\(who)",
+            remedy: "Stop that, or start with \(flag) and another number.")
     }
 
     private func health(_ process: RunningState.Process) async -> DoctorCheck {
@@ -105,7 +130,9 @@ struct Doctor: Sendable {
             return .fine(process.name, finding: "process \(process.pid)\(restarts)")
         }
         guard await ReadyProbe(adminPort: adminPort).isReady() else {
-            return .bad(process.name, finding: "process \(process.pid) is not ready\(restarts)", remedy: "See \(process.log ?? home.logs).")
+            return .bad(
+                process.name, finding: "process \(process.pid) is not ready\(restarts)",
+                remedy: "See \(process.log ?? home.logs).")
         }
         return .fine(process.name, finding: "ready, process \(process.pid)\(restarts)")
     }

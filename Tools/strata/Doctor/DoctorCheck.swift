@@ -37,7 +37,8 @@ struct DoctorCheck: Codable, Equatable, Sendable {
             case .bad: "✗"
             }
         let name = subject.padding(to: 14)
-        return "  \(mark) \(name) \(finding)" + (remedy.map { "\n" + String(repeating: " ", count: 19) + "→ \($0)" } ?? "")
+        return "  \(mark) \(name) \(finding)"
+            + (remedy.map { "\n" + String(repeating: " ", count: 19) + "→ \($0)" } ?? "")
     }
 }
 

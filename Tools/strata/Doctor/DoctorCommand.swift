@@ -25,7 +25,8 @@ struct DoctorCommand: AsyncParsableCommand {
         let bad = checks.filter { $0.verdict == .bad }
         guard bad.isEmpty else {
             throw CommandFailure(
-                .unavailable, "\(bad.count == 1 ? "One thing is" : "\(bad.count) things are") missing: \(bad.map(\.subject).joined(separator: ", "))."
+                .unavailable,
+                "\(bad.count == 1 ? "One thing is" : "\(bad.count) things are") missing: \(bad.map(\.subject).joined(separator: ", "))."
             )
         }
     }

@@ -16,7 +16,8 @@ struct InstalledProgram: Sendable {
         func check(_ subject: String, package: String) -> DoctorCheck {
             switch self {
             case .missing: .bad(subject, finding: "not found", remedy: "apt-get install \(package)")
-            case .silent(let path): .bad(subject, finding: "\(path) does not say its version", remedy: "apt-get install \(package)")
+            case .silent(let path):
+                .bad(subject, finding: "\(path) does not say its version", remedy: "apt-get install \(package)")
             }
         }
     }
@@ -38,12 +39,15 @@ struct InstalledProgram: Sendable {
 
     /// Returns the check of a program that is older than the oldest supported version.
     func isTooOld(_ subject: String, minimum: Int) -> DoctorCheck {
-        .bad(subject, finding: "\(version.text) at \(path) is too old; \(minimum) is needed", remedy: "Install a newer one, or put it first in PATH.")
+        .bad(
+            subject, finding: "\(version.text) at \(path) is too old; \(minimum) is needed",
+            remedy: "Install a newer one, or put it first in PATH.")
     }
 
     /// True if the file of a running process was replaced or removed, as an upgrade of its package does. False if that
     /// is not visible to this user.
     static func isReplaced(process pid: Int32) -> Bool {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe"))?.hasSuffix(" (deleted)") ?? false
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe"))?.hasSuffix(" (deleted)")
+            ?? false
     }
 }

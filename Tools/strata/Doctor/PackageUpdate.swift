@@ -35,7 +35,9 @@ enum PackageUpdate: Equatable, Sendable {
     init(package: String, policy: String) {
         let lines = policy.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
         func value(_ name: String) -> String? { lines.first { $0.count == 2 && $0[0] == name }?[1] }
-        guard let installed = value("Installed:"), let candidate = value("Candidate:"), installed != "(none)", candidate != "(none)" else {
+        guard let installed = value("Installed:"), let candidate = value("Candidate:"), installed != "(none)",
+            candidate != "(none)"
+        else {
             self = .unknown
             return
         }
@@ -47,7 +49,9 @@ enum PackageUpdate: Equatable, Sendable {
         // Packages`.
         let sources = lines.drop { $0.first != candidate }.dropFirst().prefix { $0.count > 2 && $0[0] != "***" }
         let isSecurity = sources.contains { source in source.contains { $0.contains("-security/") } }
-        self = .available(package: package, version: candidate.split(separator: ":").last.map(String.init) ?? candidate, isSecurity: isSecurity)
+        self = .available(
+            package: package, version: candidate.split(separator: ":").last.map(String.init) ?? candidate,
+            isSecurity: isSecurity)
     }
 
     /// Returns the package in a line such as `postgresql-15: /usr/lib/postgresql/15/bin/postgres`. The architecture in
@@ -60,7 +64,8 @@ enum PackageUpdate: Equatable, Sendable {
     private static let run: Ask = { program, arguments in
         guard let path = try? Programs.find(program) else { return nil }
         let launch = Launch(
-            path, arguments: arguments, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", output: .capture(limit: 65_536))
+            path, arguments: arguments, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/",
+            output: .capture(limit: 65_536))
         guard let exit = try? await ChildProcess.run(launch, timeout: .seconds(20)), exit.isSuccess else { return nil }
         return exit.output
     }

@@ -36,6 +36,8 @@ struct ServerCheck: Sendable {
             finding += "; \(isSecurity ? "security update" : "update") known to apt: \(version)"
             remedies.append("apt-get install --only-upgrade \(package)")
         }
-        return remedies.isEmpty ? .fine(subject, finding: finding) : .notice(subject, finding: finding, remedy: remedies.joined(separator: " "))
+        return remedies.isEmpty
+            ? .fine(subject, finding: finding)
+            : .notice(subject, finding: finding, remedy: remedies.joined(separator: " "))
     }
 }

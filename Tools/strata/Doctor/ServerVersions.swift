@@ -13,5 +13,7 @@ struct ServerVersions: Equatable, Sendable {
     static let valkey = ServerVersions(product: "Valkey", supported: [8, 9], tested: [])
 
     /// `tested with 15, 17`, or `not tested`.
-    var summary: String { tested.isEmpty ? "not tested" : "tested with " + tested.map(String.init).joined(separator: ", ") }
+    var summary: String {
+        tested.isEmpty ? "not tested" : "tested with " + tested.map(String.init).joined(separator: ", ")
+    }
 }

@@ -46,9 +46,14 @@ enum GatewayClients {
     }
 
     private static func client(for url: String, trusting trust: ServerTrust) throws -> ProtocolClient {
-        guard let parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme), parts.host?.isEmpty == false,
-            parts.port.map({ (1...65_535).contains($0) }) != false, parts.query == nil, parts.fragment == nil, parts.user == nil
-        else { throw CommandFailure(.usage, "\(url.onOneLine) is not the base URL of a gateway, such as https://chat.example.org.") }
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme),
+            parts.host?.isEmpty == false,
+            parts.port.map({ (1...65_535).contains($0) }) != false, parts.query == nil, parts.fragment == nil,
+            parts.user == nil
+        else {
+            throw CommandFailure(
+                .usage, "\(url.onOneLine) is not the base URL of a gateway, such as https://chat.example.org.")
+        }
         return try ProtocolClient(baseURL: url, trust: trust)
     }
 
@@ -65,7 +70,9 @@ enum GatewayClients {
         case .refused:
             let status = error.answer.map { "; it answered with status \($0.status)" } ?? ""
             return CommandFailure(.unavailable, "The gateway at \(url) gave no nonce\(status).")
-        default: return CommandFailure(.unavailable, "The gateway at \(url) does not answer. Is it running? Try: \(OwnCommand.name) doctor")
+        default:
+            return CommandFailure(
+                .unavailable, "The gateway at \(url) does not answer. Is it running? Try: \(OwnCommand.name) doctor")
         }
     }
 }

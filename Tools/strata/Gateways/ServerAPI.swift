@@ -22,14 +22,16 @@ struct ServerAPIOption: ParsableArguments {
         let given = try url ?? settings.value("STRATA_URL")
         let base = if let given { given } else { try await RunningState.ofRunning(in: home).httpURLs.first }
         guard let base else { throw CommandFailure(.unavailable, "No gateway runs. Give --url URL.") }
-        return try await GatewayClients.with([base], trusting: try trust.serverTrust(for: [base], settings: settings)) { gateways in
+        return try await GatewayClients.with([base], trusting: try trust.serverTrust(for: [base], settings: settings)) {
+            gateways in
             if let token = try settings.value("STRATA_SERVER_TOKEN") {
                 return try await body(ServerAPI(gateway: gateways[0], app: app, token: token))
             }
             let store = AppStore(url: try await database.url(in: home, settings: settings))
             let token = try NewServerToken(name: purpose)
             guard try await store.insert(token, for: app) else {
-                throw CommandFailure(.usage, "There is no app \(LayerID.app.text(app)). \(OwnCommand.name) app list shows all.")
+                throw CommandFailure(
+                    .usage, "There is no app \(LayerID.app.text(app)). \(OwnCommand.name) app list shows all.")
             }
             do {
                 let answer = try await body(ServerAPI(gateway: gateways[0], app: app, token: token.text))
@@ -57,7 +59,8 @@ struct ServerAPI: Sendable {
     /// - Throws: ``CommandFailure`` with the server's error message.
     @discardableResult
     func call(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, version: String = "3.0", headers: [String: String] = [:]
+        _ method: String, _ path: String, _ body: JSONValue? = nil, version: String = "3.0",
+        headers: [String: String] = [:]
     ) async throws -> JSONValue {
         let own = ["Authorization": "Bearer \(token)", "Accept": "application/vnd.layer+json; version=\(version)"]
         let answer: RESTResponse
@@ -70,7 +73,9 @@ struct ServerAPI: Sendable {
                 let way = "Name the certificates to trust with --ca FILE (STRATA_CA), or accept any with --insecure"
                 throw CommandFailure(.unavailable, "The certificate of \(gateway.baseURL) is not trusted. \(way).")
             }
-            throw CommandFailure(.unavailable, "The gateway at \(gateway.baseURL) does not answer. Is it running? Try: \(OwnCommand.name) doctor")
+            throw CommandFailure(
+                .unavailable,
+                "The gateway at \(gateway.baseURL) does not answer. Is it running? Try: \(OwnCommand.name) doctor")
         }
         guard answer.isSuccess else { throw Self.failure(answer) }
         return answer.json

@@ -10,7 +10,10 @@ import X509
 struct TrustOption: ParsableArguments {
     @Flag(help: "Accept any TLS certificate of the gateway.")
     var insecure = false
-    @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)",
+            valueName: "file"))
     var ca: String?
 
     /// Returns the certificates to trust: those of the options, then of the environment, then of public authorities.
@@ -28,7 +31,9 @@ struct TrustOption: ParsableArguments {
     /// Returns the certificates of a file, in PEM.
     /// - Throws: ``CommandFailure`` that names the file.
     static func certificates(inFile file: String) throws -> String {
-        guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }
+        guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else {
+            throw CommandFailure(.noInput, "The file \(file) cannot be read.")
+        }
         guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty,
             documents.allSatisfy({ (try? Certificate(pemDocument: $0)) != nil })
         else { throw CommandFailure(.usage, "\(file) does not hold certificates in PEM form.") }

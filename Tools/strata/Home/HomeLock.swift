@@ -15,16 +15,20 @@ final class HomeLock: Sendable {
     init(_ home: StrataHome) throws {
         let descriptor = open(home.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
-            throw CommandFailure(.cannotCreate, "The file \(home.lock) cannot be opened: \(String(cString: strerror(errno)))")
+            throw CommandFailure(
+                .cannotCreate, "The file \(home.lock) cannot be opened: \(String(cString: strerror(errno)))")
         }
         var wanted = Self.wholeFile
         guard fcntl(descriptor, Self.setLock, &wanted) == 0 else {
             close(descriptor)
-            let holder = (try? String(contentsOfFile: home.lock, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+            let holder =
+                (try? String(contentsOfFile: home.lock, encoding: .utf8))?
+                .trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
             let who = holder.isEmpty ? "Another process" : "Process \(holder)"
             throw CommandFailure(
                 .temporary,
-                "\(who) already runs a system in \(home.path). Stop it first, or set STRATA_HOME to another directory and choose other ports.")
+                "\(who) already runs a system in \(home.path). Stop it first, or set STRATA_HOME to another directory and choose other ports."
+            )
         }
         ftruncate(descriptor, 0)
         let text = Array("\(getpid())\n".utf8)

@@ -28,7 +28,8 @@ public struct RunningState: Codable, Equatable, Sendable {
 
         /// Creates the description of a process.
         public init(
-            name: String, service: String, pid: Int32, restarts: Int = 0, adminPort: Int? = nil, port: Int? = nil, httpPort: Int? = nil,
+            name: String, service: String, pid: Int32, restarts: Int = 0, adminPort: Int? = nil, port: Int? = nil,
+            httpPort: Int? = nil,
             httpsPort: Int? = nil, log: String? = nil
         ) {
             self.name = name
@@ -64,7 +65,8 @@ public struct RunningState: Codable, Equatable, Sendable {
 
     /// Creates the description of a system.
     public init(
-        pid: Int32, startedAt: Date, publicURL: String, httpURLs: [String], httpsURLs: [String], databaseURL: String, redisURL: String,
+        pid: Int32, startedAt: Date, publicURL: String, httpURLs: [String], httpsURLs: [String], databaseURL: String,
+        redisURL: String,
         certificate: String, processes: [Process]
     ) {
         self.pid = pid
@@ -105,7 +107,9 @@ public struct RunningState: Codable, Equatable, Sendable {
         while HomeLock.isHeld(home) {
             if let state = try? read(home.state) { return state }
             guard .now < end else {
-                throw CommandFailure(.temporary, "The system in \(home.path) is not up after \(patience.brief). Its logs are in \(home.logs).")
+                throw CommandFailure(
+                    .temporary,
+                    "The system in \(home.path) is not up after \(patience.brief). Its logs are in \(home.logs).")
             }
             if !isAnnounced { console.note("The system in \(home.path) is not up yet; waiting for it.") }
             isAnnounced = true

@@ -18,7 +18,10 @@ struct Secrets: Codable, Equatable, Sendable {
     /// The secret that gateways and the webhooks service share.
     let webhooksSecret: String
 
-    init(cluster: String, postgres: String, conversations: String, metadata: String, webhooks: String, webhooksSecret: String) {
+    init(
+        cluster: String, postgres: String, conversations: String, metadata: String, webhooks: String,
+        webhooksSecret: String
+    ) {
         self.cluster = cluster
         self.postgres = postgres
         self.conversations = conversations
@@ -51,11 +54,14 @@ struct Secrets: Codable, Equatable, Sendable {
             } catch is DecodingError {
                 // The file is never replaced, because the database requires the passwords that it contained.
                 throw CommandFailure(
-                    .configuration, "The file \(home.secrets) cannot be understood. Restore it, or move \(home.path) away and start afresh.")
+                    .configuration,
+                    "The file \(home.secrets) cannot be understood. Restore it, or move \(home.path) away and start afresh."
+                )
             }
         }
         let secrets = Secrets(
-            cluster: RandomToken.make(), postgres: RandomToken.make(), conversations: RandomToken.make(), metadata: RandomToken.make(),
+            cluster: RandomToken.make(), postgres: RandomToken.make(), conversations: RandomToken.make(),
+            metadata: RandomToken.make(),
             webhooks: RandomToken.make(), webhooksSecret: RandomToken.make())
         try secrets.write(in: home)
         return secrets

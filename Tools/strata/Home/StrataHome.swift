@@ -9,7 +9,10 @@ struct StrataHome: Sendable, Equatable {
 
     /// Creates a reference to the home of a command.
     /// - Parameter environment: The environment of the process. `STRATA_HOME` may be relative to the current directory.
-    init(environment: [String: String] = ProcessInfo.processInfo.environment, current: String = FileManager.default.currentDirectoryPath) {
+    init(
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        current: String = FileManager.default.currentDirectoryPath
+    ) {
         let given = environment["STRATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? ".strata"
         let absolute = given.hasPrefix("/") ? given : "\(current)/\(given)"
         path = URL(fileURLWithPath: absolute).standardizedFileURL.path(percentEncoded: false).trimmingSuffix("/")
@@ -78,7 +81,8 @@ struct StrataHome: Sendable, Equatable {
             throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
         }
         guard chmod(path, mode) == 0 else {
-            throw CommandFailure(.cannotCreate, "The directory \(path) belongs to another user; set STRATA_HOME to one of your own.")
+            throw CommandFailure(
+                .cannotCreate, "The directory \(path) belongs to another user; set STRATA_HOME to one of your own.")
         }
     }
 }

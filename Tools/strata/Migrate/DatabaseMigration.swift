@@ -25,13 +25,15 @@ enum DatabaseMigration {
         /// - Throws: ``CommandFailure`` if only one of the first two is set, or if one is empty.
         init?(_ settings: OperatorSettings) throws {
             let webhooks = try settings.value("STRATA_WEBHOOKS_PASSWORD")
-            switch (try settings.value("STRATA_CONVERSATIONS_PASSWORD"), try settings.value("STRATA_METADATA_PASSWORD")) {
+            switch (try settings.value("STRATA_CONVERSATIONS_PASSWORD"), try settings.value("STRATA_METADATA_PASSWORD"))
+            {
             case (nil, nil) where webhooks == nil: return nil
             case (let conversations?, let metadata?):
                 self.init(conversations: conversations, metadata: metadata, webhooks: webhooks)
             default:
                 throw CommandFailure(
-                    .configuration, "STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD go together, and neither may be empty.")
+                    .configuration,
+                    "STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD go together, and neither may be empty.")
             }
         }
     }
@@ -49,7 +51,8 @@ enum DatabaseMigration {
         if let passwords {
             try await migrator.execute(
                 script: Schema.roleScript(
-                    conversationsPassword: passwords.conversations, metadataPassword: passwords.metadata, webhooksPassword: passwords.webhooks))
+                    conversationsPassword: passwords.conversations, metadataPassword: passwords.metadata,
+                    webhooksPassword: passwords.webhooks))
         }
         return report
     }

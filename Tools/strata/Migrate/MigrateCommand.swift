@@ -19,6 +19,7 @@ struct MigrateCommand: AsyncParsableCommand {
         let passwords = try DatabaseMigration.Passwords(OperatorSettings())
         let url = try await database.url(in: StrataHome())
         let report = try await DatabaseMigration.run(url: url, passwords: passwords)
-        Console.standard.say(report.isEmpty ? "Nothing to do: the database is up to date." : "Applied \(report.summary).")
+        Console.standard.say(
+            report.isEmpty ? "Nothing to do: the database is up to date." : "Applied \(report.summary).")
     }
 }

@@ -31,7 +31,8 @@ actor Supervisor {
     ///   - patience: The time until the child is killed after the signal.
     ///   - report: Called with each event.
     init(
-        name: String, backOff: SupervisionStateMachine.BackOff = .init(), stopSignal: Int32 = SIGTERM, patience: Duration = .seconds(20),
+        name: String, backOff: SupervisionStateMachine.BackOff = .init(), stopSignal: Int32 = SIGTERM,
+        patience: Duration = .seconds(20),
         start: @escaping @Sendable () async throws -> ChildProcess, report: @escaping @Sendable (Event) -> Void
     ) {
         self.name = name

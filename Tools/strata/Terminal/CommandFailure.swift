@@ -39,8 +39,10 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
     init?(of error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let error as LocalServerError: self.init(error.code == .portInUse ? .configuration : .unavailable, error.message)
-        case let error as PostgresError: self.init(error.code == .configuration ? .configuration : .unavailable, Self.sentence(for: error))
+        case let error as LocalServerError:
+            self.init(error.code == .portInUse ? .configuration : .unavailable, error.message)
+        case let error as PostgresError:
+            self.init(error.code == .configuration ? .configuration : .unavailable, Self.sentence(for: error))
         default: return nil
         }
     }

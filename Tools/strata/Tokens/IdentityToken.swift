@@ -48,7 +48,8 @@ public struct IdentityToken: Sendable, Equatable {
         header.cty = "layer-eit;v=1"
         let issued = Int(issuedAt.timeIntervalSince1970)
         let claims = Claims(
-            iss: LayerID.provider.text(provider), prn: user, iat: issued, exp: issued + Int(lifetime.components.seconds), nce: nonce,
+            iss: LayerID.provider.text(provider), prn: user, iat: issued,
+            exp: issued + Int(lifetime.components.seconds), nce: nonce,
             display_name: displayName)
         return try await keys.sign(claims, kid: id, header: header)
     }

@@ -23,7 +23,10 @@ struct TokenCommand: AsyncParsableCommand {
     var displayName: String?
     @Option(help: "How many seconds it may be used.")
     var validFor = 600
-    @Option(help: ArgumentHelp("PEM file of the app's private key, if it was not made here; needs --key-id and --provider.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of the app's private key, if it was not made here; needs --key-id and --provider.",
+            valueName: "file"))
     var key: String?
     @Option(help: "Id of that key.")
     var keyID: String?
@@ -40,15 +43,20 @@ struct TokenCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard UserID(user) != nil else {
-            throw ValidationError("--user must have 1 to \(Limits.userIDBytes) bytes of UTF-8, and no control characters.")
+            throw ValidationError(
+                "--user must have 1 to \(Limits.userIDBytes) bytes of UTF-8, and no control characters.")
         }
         guard nonce?.isEmpty != true else { throw ValidationError("--nonce must not be empty.") }
         guard displayName.map({ (1...Self.displayNameLimit).contains($0.unicodeScalars.count) }) != false else {
             throw ValidationError("--display-name must have 1 to \(Self.displayNameLimit) characters.")
         }
-        guard (1...86_400).contains(validFor) else { throw ValidationError("--valid-for must be between 1 and 86400 seconds.") }
+        guard (1...86_400).contains(validFor) else {
+            throw ValidationError("--valid-for must be between 1 and 86400 seconds.")
+        }
         let own = [key, keyID, provider].compactMap { $0 }
-        guard own.isEmpty || own.count == 3 else { throw ValidationError("--key, --key-id and --provider go together.") }
+        guard own.isEmpty || own.count == 3 else {
+            throw ValidationError("--key, --key-id and --provider go together.")
+        }
     }
 
     func run() async throws {
@@ -56,7 +64,8 @@ struct TokenCommand: AsyncParsableCommand {
         let signer = try findSigner(home)
         let nonce = try await findNonce(home)
         let token = IdentityToken(
-            provider: signer.provider, key: signer.key, user: user, nonce: nonce, displayName: displayName, lifetime: .seconds(validFor))
+            provider: signer.provider, key: signer.key, user: user, nonce: nonce, displayName: displayName,
+            lifetime: .seconds(validFor))
         let text = try await token.signed(with: signer.privateKey)
         if json { return try Console.standard.say(json: ["identity_token": text, "nonce": nonce]) }
         Console.standard.say(text)
@@ -65,7 +74,9 @@ struct TokenCommand: AsyncParsableCommand {
     private func findSigner(_ home: StrataHome) throws -> (provider: UUID, key: UUID, privateKey: String) {
         if let key, let keyID, let provider {
             let id = try LayerID.key.parse(keyID, option: "--key-id")
-            return (try LayerID.provider.parse(provider, option: "--provider"), id, try AppKeyPair.privateKey(ofFile: key))
+            return (
+                try LayerID.provider.parse(provider, option: "--provider"), id, try AppKeyPair.privateKey(ofFile: key)
+            )
         }
         let ring = KeyRing(home: home)
         let entry = try ring.entry(for: try app.map { try LayerID.app.parse($0, option: "--app") })

@@ -53,6 +53,7 @@ struct Hello {
         process.arguments = ["strata", "token", "--app", app, "--user", user, "--nonce", nonce]
         process.standardOutput = output
         try process.run()
-        return String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).trimmingCharacters(in: .newlines)
+        return String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            .trimmingCharacters(in: .newlines)
     }
 }

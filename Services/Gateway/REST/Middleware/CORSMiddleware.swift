@@ -19,7 +19,8 @@ struct CORSMiddleware: RESTMiddleware {
     private func allow(_ origin: String, in response: inout Response) {
         response.headers[.accessControlAllowOrigin] = origin
         response.headers[.accessControlAllowCredentials] = "true"
-        response.headers[.accessControlExposeHeaders] = "Layer-Count, Link, Content-Range, ETag, Retry-After, Strata-Position, Strata-User-Position"
+        response.headers[.accessControlExposeHeaders] =
+            "Layer-Count, Link, Content-Range, ETag, Retry-After, Strata-Position, Strata-User-Position"
         response.headers[.vary] = "Origin"
     }
 }

@@ -43,7 +43,9 @@ struct FailedRequest: HTTPResponseError {
     var response: Response {
         var response = errors.answer(to: failure, status: status, in: context).response(context)
         for field in headers { response.headers[field.name] = field.value }
-        if response.status == .serviceUnavailable, response.headers[.retryAfter] == nil { response.headers[.retryAfter] = "1" }
+        if response.status == .serviceUnavailable, response.headers[.retryAfter] == nil {
+            response.headers[.retryAfter] = "1"
+        }
         return response
     }
 
@@ -73,7 +75,9 @@ final class ErrorObjects: Sendable {
     /// clients do not sign in again (docs/conformance.md §3.5). A 401 for an app's own server carries none.
     fileprivate func answer(to failure: Failure, status: HTTPResponse.Status, in context: RESTContext) -> RESTAnswer {
         var failure = failure
-        if failure.code == .authenticationRequired, !context.isServerRequest { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
+        if failure.code == .authenticationRequired, !context.isServerRequest {
+            failure.detail = .nonce(Nonce.issue(with: nonceKey).text)
+        }
         if failure.code == .internalServerError {
             context.logger.error("a request failed unexpectedly", metadata: ["trace.id": "\(context.trace)"])
         }
@@ -84,6 +88,8 @@ final class ErrorObjects: Sendable {
             let server = ServerRenderer(renderer, version: version, reader: context.user?.user)
             return .json(status) { server.writeFailure(failure, into: &$0) }
         }
-        return .json(status) { renderer.writeFailure(failure, for: context.user?.user, version: context.version, into: &$0) }
+        return .json(status) {
+            renderer.writeFailure(failure, for: context.user?.user, version: context.version, into: &$0)
+        }
     }
 }

@@ -21,7 +21,8 @@ struct IdempotencyMiddleware: RESTMiddleware {
         var (request, context) = (request, context)
         do throws(Failure) {
             guard let id = UUID(uuidString: text) else {
-                throw Failure(.invalidHeader, "The Strata-Mutation header must be a UUID.", detail: .header("Strata-Mutation"))
+                throw Failure(
+                    .invalidHeader, "The Strata-Mutation header must be a UUID.", detail: .header("Strata-Mutation"))
             }
             let body = try await request.collectedBody(context)
             request.body = HummingbirdCore.RequestBody(buffer: body)

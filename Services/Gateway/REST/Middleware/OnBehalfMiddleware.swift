@@ -21,10 +21,14 @@ struct OnBehalfMiddleware: RESTMiddleware {
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         var context = context
         do throws(Failure) {
-            guard let server = context.server else { throw Failure(.authenticationRequired, "The request needs a server token.") }
+            guard let server = context.server else {
+                throw Failure(.authenticationRequired, "The request needs a server token.")
+            }
             // A malformed message id takes precedence over an unknown user, as in recorded answers.
             try context.checkMessageID()
-            guard let user = context.parameters.get("owner").flatMap({ Self.user(in: $0) }) else { throw .notFound("user") }
+            guard let user = context.parameters.get("owner").flatMap({ Self.user(in: $0) }) else {
+                throw .notFound("user")
+            }
             context.user = try await services.knownUser(UserKey(app: server.app, user: user), trace: context.trace)
             context.renderer = services.renderer.withBasePath("/apps/\(server.app)/users/\(user.percentEncoded)")
         } catch {

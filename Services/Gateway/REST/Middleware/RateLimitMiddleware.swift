@@ -31,7 +31,9 @@ struct RateLimitMiddleware: RESTMiddleware {
         if isKnownServer(request) { return nil }
         let forwarded = request.headers[values: .forwardedFor]
         if let wait = limiter.admit(address: context.channel.remoteAddress, forwarded: forwarded) { return wait }
-        guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else { return nil }
+        guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else {
+            return nil
+        }
         return limiter.admit(session: RateKey(tokenDigest: token.digest))
     }
 
@@ -41,7 +43,8 @@ struct RateLimitMiddleware: RESTMiddleware {
     private func isKnownServer(_ request: Request) -> Bool {
         // Split like the router does, without empty segments.
         let parts = request.uri.path.split(separator: "/", maxSplits: 2)
-        guard parts.count > 1, parts[0] == "apps", let header = request.headers[.authorization], let token = ServerToken(authorization: header),
+        guard parts.count > 1, parts[0] == "apps", let header = request.headers[.authorization],
+            let token = ServerToken(authorization: header),
             let app = AppID(parsing: parts[1].removingPercentEncoding ?? String(parts[1]))
         else { return false }
         return serverTokens.known(token, for: app) != nil

@@ -17,7 +17,8 @@ struct ServerTokenMiddleware: RESTMiddleware {
         do throws(Failure) {
             context.server = try await caller(of: request, in: context)
         } catch {
-            throw errors.failed(error, in: context, headers: error.code == .authenticationRequired ? [.wwwAuthenticate: "Bearer"] : [:])
+            throw errors.failed(
+                error, in: context, headers: error.code == .authenticationRequired ? [.wwwAuthenticate: "Bearer"] : [:])
         }
         if let server = context.server, let wait = limiter.admit(server: server) {
             throw errors.failed(.rateLimited, in: context, headers: RateLimitMiddleware.headers(toWait: wait))
@@ -27,12 +28,14 @@ struct ServerTokenMiddleware: RESTMiddleware {
 
     /// Returns the caller. An unknown app takes precedence over an invalid token.
     private func caller(of request: Request, in context: RESTContext) async throws(Failure) -> ServerCaller {
-        guard let app = context.parameters.get("app").flatMap({ AppID(parsing: $0.removingPercentEncoding ?? $0) }) else {
+        guard let app = context.parameters.get("app").flatMap({ AppID(parsing: $0.removingPercentEncoding ?? $0) })
+        else {
             throw Failure(.invalidAppID, "There is no such app.")
         }
         guard let token = request.headers[.authorization].flatMap({ ServerToken(authorization: $0) }) else {
             try await tokens.checkApp(app, trace: context.trace)
-            throw Failure(.authenticationRequired, "The request needs a server token, as Authorization: Bearer <token>.")
+            throw Failure(
+                .authenticationRequired, "The request needs a server token, as Authorization: Bearer <token>.")
         }
         return try await tokens.caller(with: token, for: app, trace: context.trace)
     }

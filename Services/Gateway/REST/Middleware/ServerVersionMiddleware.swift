@@ -13,10 +13,12 @@ struct ServerVersionMiddleware: RESTMiddleware {
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         // True for `/apps/:app/webhooks` and the paths below it.
         let isOfWebhooks = request.uri.path.split(separator: "/").dropFirst(2).first == "webhooks"
-        guard let version = request.headers[.accept].flatMap({ ServerVersion(accept: $0, isOfWebhooks: isOfWebhooks) }) else {
+        guard let version = request.headers[.accept].flatMap({ ServerVersion(accept: $0, isOfWebhooks: isOfWebhooks) })
+        else {
             let type =
                 isOfWebhooks
-                ? "application/vnd.layer.webhooks+json; version=3.0 (or 2.0, 1.0)" : "application/vnd.layer+json; version=3.0 (or 2.0, 1.1, 1.0)"
+                ? "application/vnd.layer.webhooks+json; version=3.0 (or 2.0, 1.0)"
+                : "application/vnd.layer+json; version=3.0 (or 2.0, 1.1, 1.0)"
             let failure = Failure(.invalidHeader, "The Accept header must be \(type).", detail: .header("Accept"))
             throw errors.failed(failure, in: context)
         }

@@ -12,7 +12,8 @@ struct VersionMiddleware: RESTMiddleware {
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         guard let version = request.headers[.accept].flatMap({ WireVersion(accept: $0) }) else {
             let failure = Failure(
-                .invalidHeader, "The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0).", detail: .header("Accept"))
+                .invalidHeader, "The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0).",
+                detail: .header("Accept"))
             throw errors.failed(failure, in: context)
         }
         var context = context

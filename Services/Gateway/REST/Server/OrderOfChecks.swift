@@ -10,7 +10,9 @@ extension RESTContext {
     /// `invalid_property`.
     /// - Parameter failure: the failure of a valid request.
     func mapUnknownCursor(_ failure: Failure) -> Failure {
-        guard isServerRequest, failure.code == .invalidProperty, failure.detail == .property("from_id") else { return failure }
+        guard isServerRequest, failure.code == .invalidProperty, failure.detail == .property("from_id") else {
+            return failure
+        }
         return .notFound("object with this from_id in the list")
     }
 }
@@ -25,7 +27,9 @@ extension GatewayServices {
     /// conversation, or a missing message in the path, takes precedence over an invalid property. Its existence is
     /// checked only after such a failure, so that valid requests cost nothing more.
     func preferNotFound(_ failure: Failure, of context: RESTContext) async -> Failure {
-        guard let server = context.server, failure.code == .invalidProperty || failure.code == .invalidOperation else { return failure }
+        guard let server = context.server, failure.code == .invalidProperty || failure.code == .invalidOperation else {
+            return failure
+        }
         let call = Call(UserKey(app: server.app, user: .appServer), trace: context.trace, answers: context.answer)
         do throws(Failure) {
             let id: ConversationID = try context.id("id", what: "conversation")

@@ -15,16 +15,21 @@ struct ServerContentRoutes: RESTFeature {
         content.on(.get, ":content", use: load)
     }
 
-    private func create(_ asked: ObjectRequest<ConversationID, NewServerContent>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func create(
+        _ asked: ObjectRequest<ConversationID, NewServerContent>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         let (new, call) = (asked.content.content, context.call)
-        let id = call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(new.size) \(new.type)")) } ?? .random()
+        let id =
+            call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(new.size) \(new.type)")) }
+            ?? .random()
         let upload = ContentTokens.Upload(id: id, size: new.size, type: new.type)
         try await services.createContent(upload, in: asked.id, for: call)
         let uploadURL = new.content.uploadURL(for: upload)
         return .json(.created, headers: [.location: uploadURL]) {
             renderer(of: context)
                 .writeContent(
-                    id, size: upload.size, in: asked.id, at: ContentLocation(downloadURL: nil, expiration: nil), uploadURL: uploadURL, into: &$0)
+                    id, size: upload.size, in: asked.id, at: ContentLocation(downloadURL: nil, expiration: nil),
+                    uploadURL: uploadURL, into: &$0)
         }
     }
 
@@ -34,7 +39,8 @@ struct ServerContentRoutes: RESTFeature {
         return .json {
             renderer(of: context)
                 .writeContent(
-                    asked.content, size: size, in: asked.conversation, at: services.renderer.locateContent(asked.content), into: &$0)
+                    asked.content, size: size, in: asked.conversation,
+                    at: services.renderer.locateContent(asked.content), into: &$0)
         }
     }
 }

@@ -27,7 +27,9 @@ struct ServerConversationRoutes: RESTFeature {
         return .json { renderer(of: context).writeConversation(view, into: &$0) }
     }
 
-    private func patch(_ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func patch(
+        _ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         .noContent.at(try await services.patchByServer(asked.id, with: asked.content, for: context.call))
     }
 

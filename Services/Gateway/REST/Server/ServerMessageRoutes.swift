@@ -26,12 +26,16 @@ struct ServerMessageRoutes: RESTFeature {
         let (id, query, renderer) = (asked.id, asked.content.query, renderer(of: context))
         let page = try await services.messages(in: id, pageSize: query.pageSize, from: query.fromID, for: context.call)
         let headers = headers(of: page, in: context, list: "/conversations/\(id)/messages", query: asked.content.text)
-        return try await .list(page.objects, headers: headers, to: context) { renderer.writeMessage($0, form: .read, into: &$1) }
+        return try await .list(page.objects, headers: headers, to: context) {
+            renderer.writeMessage($0, form: .read, into: &$1)
+        }
     }
 
     /// Sends the messages of an array in their order. The first refused message ends the request; those before it stay
     /// sent.
-    private func send(_ asked: ObjectRequest<ConversationID, NewServerMessages>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func send(
+        _ asked: ObjectRequest<ConversationID, NewServerMessages>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         let accepted = RESTAnswer(status: .accepted)
         var answer = accepted
         for (id, body) in asked.content.messages {
@@ -44,7 +48,8 @@ struct ServerMessageRoutes: RESTFeature {
                     continue
                 }
                 let (message, place) = try await services.sendByServer(body, as: id, to: asked.id, for: call)
-                answer = .json(.created) { renderer(of: context).writeMessage(message, form: .created, into: &$0) }.at(place)
+                answer = .json(.created) { renderer(of: context).writeMessage(message, form: .created, into: &$0) }
+                    .at(place)
             } catch {
                 throw Self.naming(error, in: context.version)
             }
@@ -69,7 +74,9 @@ struct ServerMessageRoutes: RESTFeature {
     }
 
     private func delete(_ asked: MessageInConversation, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.deleteMessage(asked.message, in: asked.conversation, mode: .allParticipants, for: context.call))
+        .noContent.at(
+            try await services.deleteMessage(
+                asked.message, in: asked.conversation, mode: .allParticipants, for: context.call))
     }
 
     private func deleteAnywhere(_ id: MessageID, in context: ServerContext) async throws(Failure) -> RESTAnswer {

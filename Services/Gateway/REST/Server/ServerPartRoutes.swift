@@ -22,7 +22,8 @@ struct ServerPartRoutes: RESTFeature {
     }
 
     private func load(_ asked: PartInConversation, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let message = try await services.message(asked.message.message, in: asked.message.conversation, for: context.call)
+        let message = try await services.message(
+            asked.message.message, in: asked.message.conversation, for: context.call)
         guard let index = asked.part.place(in: message.parts) else { throw .notFound("message part") }
         return .json { renderer(of: context).writePart(at: index, of: message, into: &$0) }
     }
@@ -31,11 +32,15 @@ struct ServerPartRoutes: RESTFeature {
         try part(try await edit(.add(asked.content), of: asked.message, in: context), in: context, status: .created)
     }
 
-    private func replace(_ asked: PartReplacementInConversation, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func replace(
+        _ asked: PartReplacementInConversation, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         try part(try await edit(.replace(asked.part, by: asked.content), of: asked.message, in: context), in: context)
     }
 
-    private func replaceAll(_ asked: NewPartsInConversation, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+    private func replaceAll(
+        _ asked: NewPartsInConversation, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
         let edited = try await edit(.replaceAll(asked.parts), of: asked.message, in: context)
         guard let message = edited.message else { throw .notFound("message") }
         return parts(of: message, in: context).at(edited.place)
@@ -55,12 +60,15 @@ struct ServerPartRoutes: RESTFeature {
         _ edited: GatewayServices.EditedParts, in context: ServerContext, status: HTTPResponse.Status = .ok
     ) throws(Failure) -> RESTAnswer {
         guard let message = edited.message else { throw .notFound("message") }
-        return .json(status) { renderer(of: context).writePart(at: edited.index, of: message, into: &$0) }.at(edited.place)
+        return .json(status) { renderer(of: context).writePart(at: edited.index, of: message, into: &$0) }
+            .at(edited.place)
     }
 
     private func parts(of message: Message, in context: ServerContext) -> RESTAnswer {
         let renderer = renderer(of: context)
-        return .list(Array(message.parts.indices), total: message.parts.count) { renderer.writePart(at: $0, of: message, into: &$1) }
+        return .list(Array(message.parts.indices), total: message.parts.count) {
+            renderer.writePart(at: $0, of: message, into: &$1)
+        }
     }
 }
 
@@ -80,7 +88,8 @@ private struct NewPartInConversation: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         message = try MessageInConversation(request, in: context, for: services)
-        content = try PartBody.part(try PartBody.fromServer(try await request.object(context)), of: message.message, version: context.version)
+        content = try PartBody.part(
+            try PartBody.fromServer(try await request.object(context)), of: message.message, version: context.version)
         try content.checkInlineBytes("body")
     }
 }
@@ -107,7 +116,8 @@ private struct NewPartsInConversation: RESTRequest {
             throw Failure(.invalidRequest, "The body must be an array of message parts.")
         }
         parts = try PartBody.parts(
-            try PartBody.fromServer(elements), of: message.message, version: context.version, limit: services.settings.objects.parts)
+            try PartBody.fromServer(elements), of: message.message, version: context.version,
+            limit: services.settings.objects.parts)
         for (index, part) in parts.enumerated() { try part.checkInlineBytes("parts.\(index).body") }
     }
 }

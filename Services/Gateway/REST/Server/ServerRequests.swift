@@ -65,7 +65,8 @@ struct NewServerMessages: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let given = try CreationID(request, in: context, for: services)
         let (bodies, isBatch) = try ServerMessageBody.messages(
-            try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
+            try await request.json(context), version: context.serverVersion ?? .v3,
+            partsLimit: services.settings.objects.parts)
         self.isBatch = isBatch
         let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
         messages = bodies.enumerated()
@@ -74,7 +75,9 @@ struct NewServerMessages: RESTRequest {
                 if let id = own.map({ MessageID(rawValue: $0) }) ?? body.content.id { return (id, body) }
                 // With an idempotency key, a repetition sends messages with the same ids. That includes delayed
                 // messages.
-                let named = server.flatMap { server in context.idempotencyKey.map { $0.derivedID(by: server, "message \(index)") } }
+                let named = server.flatMap { server in
+                    context.idempotencyKey.map { $0.derivedID(by: server, "message \(index)") }
+                }
                 return (named.map { MessageID(rawValue: $0) } ?? .random(), body)
             }
     }

@@ -69,7 +69,9 @@ private struct Redelivery: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         webhook = try WebhookID(request, in: context, for: services)
-        guard let event = context.parameters.get("event").flatMap({ UUID(uuidString: $0) }) else { throw .notFound("delivery") }
+        guard let event = context.parameters.get("event").flatMap({ UUID(uuidString: $0) }) else {
+            throw .notFound("delivery")
+        }
         self.event = event
     }
 }

@@ -10,7 +10,9 @@ struct ChatConversationList: Sendable {
     let rows: Int
 
     var lines: [StyledLine] {
-        guard !conversations.isEmpty else { return [StyledLine(" no conversations", .dim), StyledLine(" /new bob", .accent)] }
+        guard !conversations.isEmpty else {
+            return [StyledLine(" no conversations", .dim), StyledLine(" /new bob", .accent)]
+        }
         // Scroll so that the selected conversation stays visible.
         let place = conversations.firstIndex { $0.id == selected } ?? 0
         let first = max(place - rows + 1, 0)
@@ -92,7 +94,9 @@ struct ChatDetails: Sendable {
 
     var lines: [StyledLine] {
         guard let conversation else { return [] }
-        return [StyledLine(" People", .bold)] + conversation.people.map(line) + [StyledLine(), StyledLine(" Metadata", .bold)]
+        return [StyledLine(" People", .bold)] + conversation.people.map(line) + [
+            StyledLine(), StyledLine(" Metadata", .bold),
+        ]
             + metadata(conversation)
     }
 
@@ -106,7 +110,8 @@ struct ChatDetails: Sendable {
         guard !conversation.metadata.isEmpty else { return [StyledLine(" none: /set title Lunch", .dim)] }
         return conversation.metadata.sorted { $0.key < $1.key }
             .flatMap { path, value in
-                [StyledLine(" " + path, .accent)] + value.wrapped(to: columns - 3).prefix(3).map { StyledLine("   " + $0) }
+                [StyledLine(" " + path, .accent)]
+                    + value.wrapped(to: columns - 3).prefix(3).map { StyledLine("   " + $0) }
             }
     }
 }

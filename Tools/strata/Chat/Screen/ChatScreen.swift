@@ -12,7 +12,9 @@ struct ChatScreen: Sendable {
         let input = ChatInputLine(input: state.input, columns: size.columns)
         let top = [header] + (banner.map { [$0] } ?? [])
         let lines = top + body(rows: size.rows - top.count - 2) + [notice, input.line]
-        return Frame(size: size, lines: lines.map { $0.fitted(to: size.columns) }, cursorRow: size.rows - 1, cursorColumn: input.cursor)
+        return Frame(
+            size: size, lines: lines.map { $0.fitted(to: size.columns) }, cursorRow: size.rows - 1,
+            cursorColumn: input.cursor)
     }
 
     private var tooSmall: Frame {
@@ -32,7 +34,8 @@ struct ChatScreen: Sendable {
             case .offline: "offline"
             }
         let right = " \(link) "
-        let left = StyledLine(" Strata · \(state.user)", .reversed).fitted(to: max(size.columns - right.terminalWidth, 0), fill: .reversed)
+        let left = StyledLine(" Strata · \(state.user)", .reversed)
+            .fitted(to: max(size.columns - right.terminalWidth, 0), fill: .reversed)
         var line = left
         line.append(right, style: .reversed)
         return line
@@ -53,7 +56,9 @@ struct ChatScreen: Sendable {
 
     private var notice: StyledLine {
         if let notice = state.notice { return StyledLine(notice, .warning) }
-        return StyledLine(state.conversations.isEmpty ? "F1 help · Ctrl-C quit" : "F1 help · ↑↓ conversation · PgUp older · Ctrl-C quit", .dim)
+        return StyledLine(
+            state.conversations.isEmpty
+                ? "F1 help · Ctrl-C quit" : "F1 help · ↑↓ conversation · PgUp older · Ctrl-C quit", .dim)
     }
 
     // MARK: Columns
@@ -70,7 +75,10 @@ struct ChatScreen: Sendable {
     private func body(rows: Int) -> [StyledLine] {
         guard !state.showsHelp else { return Self.exactly(rows, of: ChatHelp(columns: size.columns).lines) }
         let widths = widths
-        let list = ChatConversationList(conversations: state.conversations, selected: state.selected, columns: widths.list, rows: rows).lines
+        let list = ChatConversationList(
+            conversations: state.conversations, selected: state.selected, columns: widths.list, rows: rows
+        )
+        .lines
         let messages = ChatMessageList(state: state, columns: widths.messages, rows: rows).lines
         let details = ChatDetails(conversation: state.current, columns: widths.details).lines
         let columns = [(list, widths.list), (messages, widths.messages), (details, widths.details)].filter { $0.1 > 0 }
@@ -112,7 +120,8 @@ struct ChatHelp: Sendable {
     let columns: Int
 
     private static let keys = [
-        ("Enter", "sends the line"), ("↑ ↓", "another conversation"), ("PgUp PgDn", "older and newer messages"), ("Ctrl-C", "the end"),
+        ("Enter", "sends the line"), ("↑ ↓", "another conversation"), ("PgUp PgDn", "older and newer messages"),
+        ("Ctrl-C", "the end"),
     ]
 
     var lines: [StyledLine] {

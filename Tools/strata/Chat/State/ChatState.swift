@@ -139,7 +139,9 @@ struct ChatState: Hashable, Sendable {
     private var isTypingMessage: Bool { !input.isEmpty && (!input.text.hasPrefix("/") || input.text.hasPrefix("//")) }
 
     private mutating func moveSelection(by step: Int) {
-        guard let place = conversations.firstIndex(where: { $0.id == selected }) else { return select(conversations.first?.id) }
+        guard let place = conversations.firstIndex(where: { $0.id == selected }) else {
+            return select(conversations.first?.id)
+        }
         let next = place + step
         if conversations.indices.contains(next) { select(conversations[next].id) }
     }

@@ -10,7 +10,8 @@ struct InputLine: Hashable, Sendable {
     /// Inserts text at the cursor. Line breaks and other control characters become spaces, because the input is a
     /// single line.
     mutating func insert(_ text: String) {
-        before += String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+        before += String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 
     /// Edits the text or moves the cursor.

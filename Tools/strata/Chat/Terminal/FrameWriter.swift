@@ -52,7 +52,9 @@ struct FrameWriter: Sendable {
     }
 
     private static func codes(of style: TextStyle) -> String {
-        let all: [(TextStyle, String)] = [(.bold, "1"), (.dim, "2"), (.accent, "36"), (.warning, "33"), (.reversed, "7")]
+        let all: [(TextStyle, String)] = [
+            (.bold, "1"), (.dim, "2"), (.accent, "36"), (.warning, "33"), (.reversed, "7"),
+        ]
         return all.filter { style.contains($0.0) }.map(\.1).joined(separator: ";")
     }
 }

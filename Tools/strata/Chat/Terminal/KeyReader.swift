@@ -64,7 +64,9 @@ struct KeyReader: Hashable, Sendable {
         let continuation = pending.dropFirst().prefix(max(length - 1, 0))
         guard length > 0, continuation.allSatisfy({ $0 & 0xC0 == 0x80 }) else { return (1, .text("\u{FFFD}")) }
         guard pending.count >= length else { return nil }
-        guard let text = String(validating: pending.prefix(length), as: UTF8.self) else { return (1, .text("\u{FFFD}")) }
+        guard let text = String(validating: pending.prefix(length), as: UTF8.self) else {
+            return (1, .text("\u{FFFD}"))
+        }
         return (length, .text(text))
     }
 
@@ -104,7 +106,8 @@ struct KeyReader: Hashable, Sendable {
 
     /// The keys by their final byte. Parameters are modifiers such as Shift, which are ignored.
     private static let keys: [UInt8: Key] = [
-        UInt8(ascii: "A"): .up, UInt8(ascii: "B"): .down, UInt8(ascii: "C"): .right, UInt8(ascii: "D"): .left, UInt8(ascii: "H"): .home,
+        UInt8(ascii: "A"): .up, UInt8(ascii: "B"): .down, UInt8(ascii: "C"): .right, UInt8(ascii: "D"): .left,
+        UInt8(ascii: "H"): .home,
         UInt8(ascii: "F"): .end, UInt8(ascii: "P"): .help, UInt8(ascii: "M"): .enter,
     ]
     private static let numbered: [String: Key] = [
