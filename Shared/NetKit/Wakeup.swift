@@ -51,13 +51,17 @@ package final class Wakeup: Sendable {
     }
 
     /// Waits for a signal, until the deadline, or until the task is cancelled.
-    /// - Parameter deadline: nil: none.
-    package func wait<C: Clock<Duration>>(until deadline: ContinuousClock.Instant?, clock: C) async
-    where C.Instant == ContinuousClock.Instant {
+    /// - Parameters:
+    ///   - deadline: nil: none.
+    ///   - sleep: suspends the task until a deadline or its cancellation.
+    package func wait(
+        until deadline: ContinuousClock.Instant?,
+        sleep: @escaping @Sendable (ContinuousClock.Instant) async -> Void = { try? await Task.sleep(until: $0) }
+    ) async {
         guard let deadline else { return await wait() }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait() }
-            group.addTask { try? await clock.sleep(until: deadline, tolerance: nil) }
+            group.addTask { await sleep(deadline) }
             await group.next()
             group.cancelAll()
         }

@@ -16,7 +16,9 @@ struct BlockTests {
     private static let cleo = UserID(trusted: "cleo")
 
     private func entry(_ position: Int64, _ content: UserChange.Content, of user: UserID = Fixture.ben) -> UserChange {
-        UserChange(appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
+        UserChange(
+            appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position),
+            content: content)
     }
 
     // MARK: Blocked users
@@ -77,7 +79,8 @@ struct BlockTests {
         #expect(messages.newest(of: Fixture.ana) == Position(4) && messages.newest(of: Fixture.ben) == Position(2))
         #expect(messages.newest(of: Self.cleo) == Position(3) && messages.lastUpdate(for: Self.cleo) == Position(3))
         messages.deleted(at: Position(5), hiddenFrom: [Fixture.ben])
-        #expect(messages.lastUpdate(for: Fixture.ben) == Position(2) && messages.lastUpdate(for: Self.cleo) == Position(5))
+        #expect(
+            messages.lastUpdate(for: Fixture.ben) == Position(2) && messages.lastUpdate(for: Self.cleo) == Position(5))
         messages.created(at: Position(6), hiddenFrom: [])
         #expect(messages.newest(of: Fixture.ben) == Position(6) && messages.lastUpdate(for: Self.cleo) == Position(6))
     }
@@ -93,10 +96,14 @@ struct BlockTests {
         return change
     }
 
-    @Test("a hidden message reaches all users except those it is hidden from, who keep correct counts", arguments: [false, true])
+    @Test(
+        "a hidden message reaches all users except those it is hidden from, who keep correct counts",
+        arguments: [false, true])
     func hiddenMessage(isFromLog: Bool) async throws {
         let harness = try await GatewayHarness()
-        let (ben, cleo) = (try await harness.socket(of: Fixture.ben, at: 4), try await harness.socket(of: Self.cleo, at: 4))
+        let (ben, cleo) = (
+            try await harness.socket(of: Fixture.ben, at: 4), try await harness.socket(of: Self.cleo, at: 4)
+        )
         var hidden = message(5, hiddenFrom: [Fixture.ben])
         if isFromLog {
             hidden.counts = [:]
@@ -127,17 +134,22 @@ struct BlockTests {
         #expect(try await harness.onLoop { $0.registry.conversations[Fixture.conversation]?.members.count ?? 0 } == 0)
     }
 
-    @Test("typing is hidden between users with a block, in both directions, from the own log's entry on", arguments: [true, false])
+    @Test(
+        "typing is hidden between users with a block, in both directions, from the own log's entry on",
+        arguments: [true, false])
     func typing(isOwn: Bool) async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         let key = UserKey(app: Fixture.app, user: Fixture.ben)
-        let blocked: UserChange.Content = isOwn ? .blocksChanged(blocked: [Fixture.ana], unblocked: []) : .blockedBy(Fixture.ana, isBlocked: true)
-        let free: UserChange.Content = isOwn ? .blocksChanged(blocked: [], unblocked: [Fixture.ana]) : .blockedBy(Fixture.ana, isBlocked: false)
+        let blocked: UserChange.Content =
+            isOwn ? .blocksChanged(blocked: [Fixture.ana], unblocked: []) : .blockedBy(Fixture.ana, isBlocked: true)
+        let free: UserChange.Content =
+            isOwn ? .blocksChanged(blocked: [], unblocked: [Fixture.ana]) : .blockedBy(Fixture.ana, isBlocked: false)
         try await harness.onLoop { $0.registry.services.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app) }
         func signalTyping() async throws {
             try await harness.onLoop {
-                $0.registry.deliverTyping(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started))
+                $0.registry.deliverTyping(
+                    TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started))
             }
         }
         func typed() async throws -> Int { try await socket.packets().count { $0["type"] == .string("signal") } }
@@ -161,9 +173,11 @@ struct BlockTests {
             if let socket = $0.registry.userSockets[key]?.sockets.first { $0.registry.watch([other], by: socket) }
             $0.registry.blocksChanged(blocked, of: key)
             $0.registry.presenceChanged(
-                PresencePublication(appID: Fixture.app, user: Fixture.ana, presence: Presence(status: .busy, lastSeenAt: nil)))
+                PresencePublication(
+                    appID: Fixture.app, user: Fixture.ana, presence: Presence(status: .busy, lastSeenAt: nil)))
         }
-        let told = try await socket.packets().filter { $0["body"]?["object"]?["id"] == .string("layer:///identities/ana") }
+        let told = try await socket.packets()
+            .filter { $0["body"]?["object"]?["id"] == .string("layer:///identities/ana") }
         #expect(told.map { $0["body"]?["data"]?[0]?["value"] } == [.string("offline")])
     }
 }

@@ -8,7 +8,8 @@ import Testing
 
 /// The schedule of a socket's catch-ups, which run sequentially.
 struct CatchUpScheduleTests {
-    private let session = CatchUpSchedule.Session(of: Fixture.ben, createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
+    private let session = CatchUpSchedule.Session(
+        of: Fixture.ben, createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
     private let moment = CatchUpSchedule.Moment(now: .uptimeNanoseconds(0), clock: nil, lastStamp: Fixture.time(5))
     private let present = CatchUp.End.present(CatchUp.Outcome())
 
@@ -55,10 +56,16 @@ struct CatchUpScheduleTests {
     @Test("a replay is answered when the catch-up queued behind it limits the times")
     func replay() {
         var schedule = live()
-        #expect(words(schedule.replay(from: Fixture.time(1), at: moment)) == ["cancel", "leave", "replay begins", "run 2"])
-        #expect(words(schedule.added(to: Fixture.conversation, since: Position(3), known: nil, at: moment) { _ in false }) == [])
+        #expect(
+            words(schedule.replay(from: Fixture.time(1), at: moment)) == ["cancel", "leave", "replay begins", "run 2"])
+        #expect(
+            words(schedule.added(to: Fixture.conversation, since: Position(3), known: nil, at: moment) { _ in false })
+                == [])
         schedule.willEnd(present)
-        #expect(words(schedule.ended(present, at: moment) { _ in false }) == ["caught up", "owes", "run 3", "answer", "typing"])
+        #expect(
+            words(schedule.ended(present, at: moment) { _ in false }) == [
+                "caught up", "owes", "run 3", "answer", "typing",
+            ])
     }
 
     @Test("a failed replay leaves the conversations that it had joined, and waits for the client to repeat it")
@@ -66,7 +73,10 @@ struct CatchUpScheduleTests {
         var schedule = live()
         _ = schedule.replay(from: Fixture.time(1), at: moment)
         schedule.willEnd(.failed(.unavailable))
-        #expect(words(schedule.ended(.failed(.unavailable), at: moment) { _ in true }) == ["leave", "answer", "close unless replayed"])
+        #expect(
+            words(schedule.ended(.failed(.unavailable), at: moment) { _ in true }) == [
+                "leave", "answer", "close unless replayed",
+            ])
         #expect(words(schedule.retry(at: moment) { _ in false }) == ["opening begins", "run 3"])
     }
 
@@ -80,7 +90,10 @@ struct CatchUpScheduleTests {
         var outcome = CatchUp.Outcome()
         outcome.setAside = [Fixture.conversation: Position(4)]
         schedule.willEnd(.present(outcome))
-        #expect(words(schedule.ended(.present(outcome), at: moment) { _ in false }) == ["caught up", "left out", "retry later", "typing"])
+        #expect(
+            words(schedule.ended(.present(outcome), at: moment) { _ in false }) == [
+                "caught up", "left out", "retry later", "typing",
+            ])
         #expect(words(schedule.retrySetAside(at: moment) { _ in false }) == ["owes", "run 4"])
     }
 

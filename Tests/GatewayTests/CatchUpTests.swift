@@ -158,7 +158,9 @@ struct CatchUpTests {
         }
     }
 
-    @Test("the answer to a replay has the epoch of the database, if the service returns it", arguments: ["", "0660db668cf3ee0000000001"])
+    @Test(
+        "the answer to a replay has the epoch of the database, if the service returns it",
+        arguments: ["", "0660db668cf3ee0000000001"])
     func epoch(_ epoch: String) async throws {
         try await FakeConversations.run { harness, fake in
             fake.answers.withLock {
@@ -213,7 +215,9 @@ struct CatchUpTests {
         }
     }
 
-    @Test("a catch-up with too many changes ends with a code that makes the client reconnect for the rest", arguments: [true, false])
+    @Test(
+        "a catch-up with too many changes ends with a code that makes the client reconnect for the rest",
+        arguments: [true, false])
     func tooMuch(isReplay: Bool) async throws {
         try await FakeConversations.run { harness, fake in
             let begin = Timestamp.now().advanced(by: .seconds(-2 * CatchUp.maximumReads))
@@ -230,8 +234,10 @@ struct CatchUpTests {
                             .with {
                                 $0.userChange = ProtoUserChange(
                                     UserChange(
-                                        appID: Fixture.app, user: Fixture.ana, position: Position(request.userAfter + 1),
-                                        createdAt: begin.advanced(by: .seconds(request.userAfter)), content: .unfollowed(Fixture.ben)))
+                                        appID: Fixture.app, user: Fixture.ana,
+                                        position: Position(request.userAfter + 1),
+                                        createdAt: begin.advanced(by: .seconds(request.userAfter)),
+                                        content: .unfollowed(Fixture.ben)))
                             }
                         ]
                     }

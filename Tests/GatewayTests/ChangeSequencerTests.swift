@@ -28,7 +28,9 @@ struct ChangeSequencerTests {
     @Test("changes 5 and 6 published in the wrong order are delivered in order, when 5 has arrived")
     func swapped() {
         var sequencer = started()
-        guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
+        guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else {
+            return #expect(Bool(false), "the gap was not noticed")
+        }
         #expect(sequencer.hasGap)
         #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5, 6])
         #expect(!sequencer.hasGap)
@@ -37,9 +39,13 @@ struct ChangeSequencerTests {
     @Test("a gap is announced once, however many changes arrive behind it")
     func oneGap() {
         var sequencer = started()
-        guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
+        guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else {
+            return #expect(Bool(false), "the gap was not noticed")
+        }
         for position in Int64(7)...9 {
-            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else { return #expect(Bool(false), "announced again") }
+            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else {
+                return #expect(Bool(false), "announced again")
+            }
         }
         #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5, 6, 7, 8, 9])
     }
@@ -49,7 +55,9 @@ struct ChangeSequencerTests {
         var sequencer = started()
         _ = sequencer.changeArrived(Fixture.change(5))
         for position in [Int64(5), 4, 1] {
-            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else { return #expect(Bool(false), "handed on twice") }
+            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else {
+                return #expect(Bool(false), "handed on twice")
+            }
         }
         _ = sequencer.changeArrived(Fixture.change(7))
         _ = sequencer.changeArrived(Fixture.change(7))
@@ -60,7 +68,9 @@ struct ChangeSequencerTests {
     func beforeBaseline() {
         var sequencer = ChangeSequencer()
         for position in [Int64(9), 7, 8] {
-            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else { return #expect(Bool(false), "handed on too early") }
+            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else {
+                return #expect(Bool(false), "handed on too early")
+            }
         }
         #expect(!sequencer.hasGap)
         #expect(sequencer.advanced(to: Position(7)).map(\.position.rawValue) == [8, 9])
@@ -74,7 +84,9 @@ struct ChangeSequencerTests {
         #expect(sequencer.last == Position(8))
     }
 
-    @Test("any order with losses and duplicates, repaired from the log, delivers every position once and in order", arguments: 0..<200)
+    @Test(
+        "any order with losses and duplicates, repaired from the log, delivers every position once and in order",
+        arguments: 0..<200)
     func anyOrder(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let count: Int64 = 40
@@ -93,7 +105,9 @@ struct ChangeSequencerTests {
     @Test("changes kept ahead of a gap are limited in number")
     func bounded() {
         var sequencer = started(at: 0)
-        for position in 2...Int64(ChangeSequencer.earlyLimit + 100) { _ = sequencer.changeArrived(Fixture.change(position)) }
+        for position in 2...Int64(ChangeSequencer.earlyLimit + 100) {
+            _ = sequencer.changeArrived(Fixture.change(position))
+        }
         #expect(delivered(sequencer.changeArrived(Fixture.change(1)))?.count == ChangeSequencer.earlyLimit + 1)
     }
 }

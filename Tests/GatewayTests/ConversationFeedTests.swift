@@ -52,7 +52,9 @@ struct ConversationFeedTests {
         _ = feed.readElsewhere(to: Position(4))
         #expect(described([feed.countsMissing()]) == ["check later"])
         #expect(described(feed.repairIfBehind()) == ["read after \(Position(4))"])
-        let page = ChangePage(changes: [], head: Position(4), counts: [Fixture.ana: UserCounts(excluded: 1, hidden: 0, position: Position(4))])
+        let page = ChangePage(
+            changes: [], head: Position(4),
+            counts: [Fixture.ana: UserCounts(excluded: 1, hidden: 0, position: Position(4))])
         #expect(described(feed.repaired(page)) == ["close gap"])
         #expect(described(feed.repairIfBehind()) == ["close gap"])
     }

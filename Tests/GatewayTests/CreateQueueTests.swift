@@ -14,15 +14,20 @@ struct CreateQueueTests {
     private func message(
         _ number: UInt64, in conversation: ConversationID = here, ordered: JSONValue? = nil
     ) -> SocketRequest {
-        let data = JSONValue.object([JSONValue.Member("parts", value: .array([]))] + (ordered.map { [JSONValue.Member("ordered", value: $0)] } ?? []))
+        let data = JSONValue.object(
+            [JSONValue.Member("parts", value: .array([]))]
+                + (ordered.map { [JSONValue.Member("ordered", value: $0)] } ?? []))
         return SocketRequest(
             number: number,
-            packet: .init(id: "r\(number)", method: "Message.create", objectID: "layer:///conversations/\(conversation.rawValue)", outline: data))
+            packet: .init(
+                id: "r\(number)", method: "Message.create", objectID: "layer:///conversations/\(conversation.rawValue)",
+                outline: data))
     }
 
     private func conversation(_ number: UInt64, _ id: ConversationID? = here) -> SocketRequest {
         let id = id.map { [JSONValue.Member("id", value: .string("layer:///conversations/\($0.rawValue)"))] } ?? []
-        return SocketRequest(number: number, packet: .init(id: "r\(number)", method: "Conversation.create", outline: .object(id)))
+        return SocketRequest(
+            number: number, packet: .init(id: "r\(number)", method: "Conversation.create", outline: .object(id)))
     }
 
     /// Drains the queue and returns each create's fate: "5" is carried out, "5-" is refused because another one failed,
@@ -34,7 +39,8 @@ struct CreateQueueTests {
             case .run(let request):
                 story.append("\(request.number)")
                 queue.ended(request, succeeded: !failing.contains(request.number))
-            case .refuse(let request, let failure): story.append("\(request.number)" + (failure.code == .predecessorFailed ? "-" : "!"))
+            case .refuse(let request, let failure):
+                story.append("\(request.number)" + (failure.code == .predecessorFailed ? "-" : "!"))
             }
         }
         return story
@@ -105,7 +111,9 @@ struct CreateQueueTests {
                 return
             }
             #expect(request.number == number)
-            #expect(failure.code == .predecessorFailed && failure.detail == .predecessor("r1") && failure.message.contains("r1"))
+            #expect(
+                failure.code == .predecessorFailed && failure.detail == .predecessor("r1")
+                    && failure.message.contains("r1"))
         }
     }
 
@@ -186,7 +194,9 @@ struct CreateQueueTests {
             Issue.record("nothing to do")
             return
         }
-        for (index, conversation) in conversations.enumerated() { busy.refused(message(UInt64(index + 2), in: conversation)) }
+        for (index, conversation) in conversations.enumerated() {
+            busy.refused(message(UInt64(index + 2), in: conversation))
+        }
         busy.ended(running, succeeded: true)
         number = UInt64(conversations.count + 2)
         for conversation in conversations {

@@ -26,7 +26,9 @@ struct DatabaseClockTests {
         #expect(clock.now(at: at(600)) == Fixture.time(18))
     }
 
-    @Test("a catch-up starts shortly before its socket opened, not before its session, unless the clock was set back since")
+    @Test(
+        "a catch-up starts shortly before its socket opened, not before its session, unless the clock was set back since"
+    )
     func beginning() {
         func begin(session: Int64) -> Timestamp {
             DatabaseClock.beginning(opened: .seconds(2), before: Fixture.time(100), session: Fixture.time(session))
@@ -61,11 +63,15 @@ struct DatabaseClockTests {
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(-3), heardAt: $0.loop.now) }
         try await harness.publish(Fixture.change(1))
         try await ben.ask("Counter.read")
-        #expect(try await ben.packets().map { $0["timestamp"]?.stringValue } == [1, 1].map { ISO8601.string(Fixture.time($0)) })
+        #expect(
+            try await ben.packets().map { $0["timestamp"]?.stringValue }
+                == [1, 1].map { ISO8601.string(Fixture.time($0)) })
         try await harness.publish(Fixture.change(2))
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(10), heardAt: $0.loop.now) }
         try await ben.ask("Counter.read")
-        #expect(try await ben.packets().map { $0["timestamp"]?.stringValue } == [2, 10].map { ISO8601.string(Fixture.time($0)) })
+        #expect(
+            try await ben.packets().map { $0["timestamp"]?.stringValue }
+                == [2, 10].map { ISO8601.string(Fixture.time($0)) })
         // Packets are not stamped with times much later than the last comparison of heads.
         try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(-22), heardAt: $0.loop.now) }
         let ana = try await harness.socket(of: Fixture.ana, at: 2)
@@ -91,7 +97,9 @@ struct DatabaseClockTests {
         _ = ben
     }
 
-    @Test("a catch-up without a replay request sends the socket's age and takes the time from the answer", arguments: [-600, 600])
+    @Test(
+        "a catch-up without a replay request sends the socket's age and takes the time from the answer",
+        arguments: [-600, 600])
     func opened(seconds: Int64) async throws {
         try await FakeConversations.run { harness, fake in
             let asOf = Timestamp.now().advanced(by: .seconds(seconds))

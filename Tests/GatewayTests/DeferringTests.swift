@@ -19,15 +19,19 @@ struct DeferringTests {
     private func entry(_ id: ConversationID, position: Int64, after: Int64, oldestAt: Int64) -> BaselineEntry {
         BaselineEntry(
             id: id, position: Position(position), after: Position(after),
-            counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true,
+            counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0,
+            isParticipant: true,
             oldestAt: Fixture.time(oldestAt))
     }
 
     /// Starts a replay and requests its first page.
     /// - Parameter since: The start of the replay, which is earlier than the client requested.
-    private func replay(_ entries: [BaselineEntry], since: Int64 = -100) -> (catchUp: CatchUp, effects: [CatchUp.Effect]) {
+    private func replay(
+        _ entries: [BaselineEntry], since: Int64 = -100
+    ) -> (catchUp: CatchUp, effects: [CatchUp.Effect]) {
         var catchUp = CatchUp(.replay(since: Fixture.time(since)), for: Fixture.ben, beginning: Fixture.time(0))
-        let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(5000), isComplete: true)
+        let baseline = Baseline(
+            entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(5000), isComplete: true)
         _ = catchUp.begin()
         _ = catchUp.handle(.listening)
         _ = catchUp.handle(.baseline(baseline, took: .zero))
@@ -35,7 +39,9 @@ struct DeferringTests {
         return (catchUp, effects)
     }
 
-    private func change(_ position: Int64, of id: ConversationID, at time: Int64, _ content: Change.Content = .metadataChanged([])) -> Change {
+    private func change(
+        _ position: Int64, of id: ConversationID, at time: Int64, _ content: Change.Content = .metadataChanged([])
+    ) -> Change {
         var change = Fixture.change(position, of: id, content)
         change.createdAt = Fixture.time(time)
         return change
@@ -43,13 +49,16 @@ struct DeferringTests {
 
     private func addition(_ position: Int64, of id: ConversationID, at time: Int64) -> Change {
         let ben = BasicIdentity(userID: Fixture.ben)
-        return change(position, of: id, at: time, .participantsChanged(added: [ben], removed: [], distinctCleared: false, conversation: nil))
+        return change(
+            position, of: id, at: time,
+            .participantsChanged(added: [ben], removed: [], distinctCleared: false, conversation: nil))
     }
 
     private func page(_ changes: [Change], reachesHeads: Bool = true) -> CatchUp.Event {
         let counts = changes.reduce(into: [:]) { counts, change in
             counts[change.conversationID] = LogPage.Counts(
-                counts: UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: 0, isParticipant: true, isListed: true)
+                counts: UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: 0, isParticipant: true,
+                isListed: true)
         }
         return .page(LogPage(entries: changes.map { .change($0) }, reachesHeads: reachesHeads, counts: counts))
     }
@@ -93,7 +102,9 @@ struct DeferringTests {
         #expect(lookedUp(effects) == [new])
         _ = catchUp.handle(.lookedUp(.bare([view(of: new, at: 1)], covered: 1)))
         effects = catchUp.handle(.lookedUp(.trees([view(of: new, at: 1)])))
-        guard case .send(let items, deferredSince: nil)? = effects.last, items.count == 1, case .conversation? = items.first else {
+        guard case .send(let items, deferredSince: nil)? = effects.last, items.count == 1,
+            case .conversation? = items.first
+        else {
             Issue.record("the conversation is not shown")
             return
         }
@@ -102,7 +113,9 @@ struct DeferringTests {
 
     @Test("conversations deferred within the margin keep no packet before the time that the client named")
     func margin() {
-        let entries = [entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 50)]
+        let entries = [
+            entry(new, position: 1, after: 0, oldestAt: 5), entry(known, position: 9, after: 7, oldestAt: 50),
+        ]
         var (catchUp, _) = replay(entries, since: 0)
         let effects = catchUp.handle(page([change(8, of: known, at: 50), change(9, of: known, at: 60)]))
         #expect(sent(effects)?.deferredSince == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
@@ -117,7 +130,8 @@ struct DeferringTests {
         #expect(cursors(effects) == [known: Position(7), other: Position(5)])
         effects = catchUp.handle(
             page([
-                change(6, of: other, at: 6), addition(7, of: other, at: 7), change(8, of: known, at: 8), change(8, of: other, at: 9),
+                change(6, of: other, at: 6), addition(7, of: other, at: 7), change(8, of: known, at: 8),
+                change(8, of: other, at: 9),
                 change(9, of: known, at: 10),
             ]))
         #expect(sent(effects)?.changes.map(\.conversationID) == [other, known, known])
@@ -125,7 +139,8 @@ struct DeferringTests {
         effects = catchUp.handle(.sent)
         #expect(cursors(effects) == [other: Position(6)])
         // Again another change follows the addition, as in a conversation in which the fan-out has advanced.
-        effects = catchUp.handle(page([addition(7, of: other, at: 7), change(8, of: other, at: 9), change(10, of: known, at: 11)]))
+        effects = catchUp.handle(
+            page([addition(7, of: other, at: 7), change(8, of: other, at: 9), change(10, of: known, at: 11)]))
         #expect(lookedUp(effects) == [other])
     }
 
@@ -133,7 +148,8 @@ struct DeferringTests {
     func alone() {
         var (catchUp, effects) = replay([entry(new, position: 2, after: 0, oldestAt: 5)])
         #expect(cursors(effects) == [new: .zero])
-        effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil)), change(2, of: new, at: 6)]))
+        effects = catchUp.handle(
+            page([change(1, of: new, at: 5, .conversationCreated(nil)), change(2, of: new, at: 6)]))
         #expect(lookedUp(effects) == [new])
     }
 
@@ -152,7 +168,8 @@ struct DeferringTests {
         effects = catchUp.handle(
             .page(
                 LogPage(
-                    entries: [.change(change(1, of: new, at: 5, .conversationCreated(nil)))] + entries, reachesHeads: true, counts: [:])))
+                    entries: [.change(change(1, of: new, at: 5, .conversationCreated(nil)))] + entries,
+                    reachesHeads: true, counts: [:])))
         #expect(lookedUp(effects) == [new])
     }
 
@@ -164,7 +181,9 @@ struct DeferringTests {
         let hidden = UserChange(
             appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(9),
             content: .conversationHidden(new, upTo: Position(7), wholly: true))
-        let entries: [LogPage.Entry] = [.change(addition(7, of: new, at: 7)), .change(change(8, of: known, at: 8)), .userChange(hidden)]
+        let entries: [LogPage.Entry] = [
+            .change(addition(7, of: new, at: 7)), .change(change(8, of: known, at: 8)), .userChange(hidden),
+        ]
         effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, counts: [:])))
         #expect(lookedUp(effects) == [new])
     }
@@ -175,7 +194,8 @@ struct DeferringTests {
             entry(new, position: 2, after: 0, oldestAt: 5), entry(known, position: 8, after: 7, oldestAt: 20),
         ])
         let deleted = UserChange(
-            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(6), content: .conversationDeleted(new))
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(6),
+            content: .conversationDeleted(new))
         let entries: [LogPage.Entry] = [.userChange(deleted), .change(change(8, of: known, at: 20))]
         effects = catchUp.handle(.page(LogPage(entries: entries, reachesHeads: true, counts: [:])))
         #expect(sent(effects)?.changes.map(\.position) == [Position(8)])
@@ -197,7 +217,8 @@ struct DeferringTests {
         #expect(reads == ReplayPlan.maximumDeferredReads)
         #expect(cursors(effects)?[known] == Position(7 + Int64(reads)))
         // The conversation is not deferred again, although the other one has more changes.
-        effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil)), change(1000, of: known, at: 2000)]))
+        effects = catchUp.handle(
+            page([change(1, of: new, at: 5, .conversationCreated(nil)), change(1000, of: known, at: 2000)]))
         #expect(lookedUp(effects) == [new])
     }
 

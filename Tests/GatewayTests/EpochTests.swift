@@ -71,7 +71,9 @@ struct EpochTests {
 
     private func setHeads(_ harness: GatewayHarness, at position: Int64, epoch: String) {
         harness.log.state.withLock {
-            $0.heads = Heads(conversations: [(Fixture.conversation, Position(position))], added: [], users: [], asOf: Fixture.time(10), epoch: epoch)
+            $0.heads = Heads(
+                conversations: [(Fixture.conversation, Position(position))], added: [], users: [],
+                asOf: Fixture.time(10), epoch: epoch)
         }
     }
 
@@ -88,11 +90,14 @@ struct EpochTests {
     private func publish(_ change: Change, epoch: String, _ harness: GatewayHarness) async throws {
         let payload = try ConversationPublication.change(change).encoded(epoch: epoch)
         try await harness.onLoop {
-            $0.fanOut.subscriber(didReceive: payload, on: ByteBuffer(string: Channels.conversation(change.conversationID)))
+            $0.fanOut.subscriber(
+                didReceive: payload, on: ByteBuffer(string: Channels.conversation(change.conversationID)))
         }
     }
 
-    @Test("decreasing positions alone reveal a restore: sockets are closed, and reconnecting clients receive changes from there")
+    @Test(
+        "decreasing positions alone reveal a restore: sockets are closed, and reconnecting clients receive changes from there"
+    )
     func putBack() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)

@@ -16,7 +16,9 @@ import Synchronization
 final class FakeConversations: Sendable {
     struct Answers {
         var baseline: @Sendable () throws -> ProtoBaselineResponse = { .with { $0.complete = true } }
-        var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.reachesHeads = true } }
+        var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in
+            .with { $0.reachesHeads = true }
+        }
         /// The user's position in a conversation that is looked up. nil: the conversation is not visible to the user.
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
         /// Called when a conversation is created. The answer is sent when this returns.
@@ -47,24 +49,29 @@ final class FakeConversations: Sendable {
     /// Runs the services during `body`, with a harness whose gateway calls them.
     /// - Parameter change: Modifies the default settings.
     static func run(
-        settings change: (inout GatewaySettings) -> Void = { _ in }, _ body: (GatewayHarness, FakeConversations) async throws -> Void
+        settings change: (inout GatewaySettings) -> Void = { _ in },
+        _ body: (GatewayHarness, FakeConversations) async throws -> Void
     ) async throws {
         let fake = FakeConversations()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let router = fake.router(logger)
         let loops = MultiThreadedEventLoopGroup.singleton
         let server = RPCServer(
-            configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret), eventLoopGroup: loops, logger: logger
+            configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret),
+            eventLoopGroup: loops, logger: logger
         ) { try await router.handleCall($0, payload: $1) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await server.run() }
             let port = try await server.boundPort
             let client = RPCClient(
-                configuration: RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
+                configuration: RPCClientConfiguration(
+                    target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
                 eventLoopGroup: loops, logger: logger)
             tasks.addTask { try await client.run() }
             while !client.isAvailable { try await Task.sleep(for: .milliseconds(5)) }
-            try await body(try await GatewayHarness(conversations: client, metadata: client, presence: client, settings: change), fake)
+            try await body(
+                try await GatewayHarness(conversations: client, metadata: client, presence: client, settings: change),
+                fake)
             tasks.cancelAll()
             while let result = await tasks.nextResult() { _ = result }
         }
@@ -100,7 +107,9 @@ final class FakeConversations: Sendable {
         }
         router.register(ConversationsAPI.getConversation) { request, _ in
             await self.answers.withLock { $0.views }()
-            guard let view = self.view(of: try ConversationID(contract: request.conversationID)) else { throw Failure.notFound("conversation") }
+            guard let view = self.view(of: try ConversationID(contract: request.conversationID)) else {
+                throw Failure.notFound("conversation")
+            }
             return view
         }
         router.register(ConversationsAPI.getConversations) { request, _ in
@@ -120,7 +129,9 @@ final class FakeConversations: Sendable {
         router.register(ConversationsAPI.followed) { _, _ in ProtoFollowedResponse() }
         router.register(BlocksAPI.pairs) { request, _ in
             let blocks = self.answers.withLock { $0.blocks }
-            let users = Set(Set(blocks.own + blocks.others).filter { $0 > request.fromUserID }.sorted().prefix(Int(request.pageSize)))
+            let users = Set(
+                Set(blocks.own + blocks.others).filter { $0 > request.fromUserID }.sorted()
+                    .prefix(Int(request.pageSize)))
             return .with {
                 $0.blocked = blocks.own.filter(users.contains)
                 $0.blockedBy = blocks.others.filter(users.contains)
@@ -189,7 +200,9 @@ final class FakeConversations: Sendable {
     }
 
     /// Returns the number of requests for trees that began with this conversation.
-    func treeRequestCount(of id: ConversationID) -> Int { answers.withLock { $0.treeRequests.filter { $0 == id }.count } }
+    func treeRequestCount(of id: ConversationID) -> Int {
+        answers.withLock { $0.treeRequests.filter { $0 == id }.count }
+    }
 
     /// Puts the user into conversations whose changes after `after` are not yet sent. The first change is the creation,
     /// the others change metadata.
@@ -212,13 +225,16 @@ final class FakeConversations: Sendable {
                 try .with { page in
                     page.reachesHeads = true
                     let cursors = try Dictionary(
-                        uniqueKeysWithValues: request.cursors.map { (try ConversationID(contract: $0.conversationID), $0.after) })
+                        uniqueKeysWithValues: request.cursors.map {
+                            (try ConversationID(contract: $0.conversationID), $0.after)
+                        })
                     for log in logs {
                         guard let after = cursors[log.id] else { continue }
                         for position in after..<log.head {
                             let change =
                                 position == 0
-                                ? Fixture.change(1, of: log.id, .conversationCreated(nil)) : Fixture.change(position + 1, of: log.id)
+                                ? Fixture.change(1, of: log.id, .conversationCreated(nil))
+                                : Fixture.change(position + 1, of: log.id)
                             page.entries.append(.with { $0.change = ProtoChange(change) })
                         }
                         page.numbers.append(

@@ -60,7 +60,8 @@ struct FanOutTests {
         try await harness.publish(Fixture.change(6))
         await harness.loop.advanceTime(by: .milliseconds(100))
         try await harness.until { harness in
-            harness.log.state.withLock { $0.reads } == 1 && harness.fanOut.conversations[Fixture.conversation]?.feed.isRepairing == false
+            harness.log.state.withLock { $0.reads } == 1
+                && harness.fanOut.conversations[Fixture.conversation]?.feed.isRepairing == false
         }
         harness.log.state.withLock { $0.isAway = false }
         await harness.loop.advanceTime(by: .milliseconds(250))
@@ -74,7 +75,8 @@ struct FanOutTests {
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         harness.log.append(Fixture.change(5))
         harness.log.state.withLock {
-            $0.heads = Heads(conversations: [(Fixture.conversation, Position(5))], added: [], users: [], asOf: Fixture.time(10))
+            $0.heads = Heads(
+                conversations: [(Fixture.conversation, Position(5))], added: [], users: [], asOf: Fixture.time(10))
         }
         await harness.loop.advanceTime(by: .seconds(17))
         try await harness.until { $0.fanOut.conversations[Fixture.conversation]?.feed.target == Position(5) }
@@ -124,7 +126,8 @@ struct FanOutTests {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
-        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        let removal = Change.Content.participantsChanged(
+            added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
         try await harness.publish(Fixture.change(5, removal))
         try await harness.publish(Fixture.change(6))
         #expect(try await ana.positions() == [5, 6])
@@ -192,10 +195,14 @@ struct FanOutTests {
         try await socket.channel.close()
         await harness.loop.run()
         #expect(harness.channels.subscribed.withLock { $0.contains(Channels.user(app: Fixture.app, user: decomposed)) })
-        #expect(Channels.presence(app: Fixture.app, user: composed) != Channels.presence(app: Fixture.app, user: decomposed))
+        #expect(
+            Channels.presence(app: Fixture.app, user: composed) != Channels.presence(app: Fixture.app, user: decomposed)
+        )
     }
 
-    @Test("a message and its conversation's update are sent together, numbered consecutively, with each reader's own count")
+    @Test(
+        "a message and its conversation's update are sent together, numbered consecutively, with each reader's own count"
+    )
     func message() async throws {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
@@ -211,7 +218,8 @@ struct FanOutTests {
         #expect(reader.map { $0["body"]?["operation"]?.stringValue } == ["create", "update"])
         #expect(sender[0]["body"]?["data"]?["is_unread"]?.boolValue == false)
         #expect(reader[0]["body"]?["data"]?["is_unread"]?.boolValue == true)
-        let unread = reader[1]["body"]?["data"]?.arrayValue?.first { $0["property"]?.stringValue == "unread_message_count" }
+        let unread = reader[1]["body"]?["data"]?.arrayValue?
+            .first { $0["property"]?.stringValue == "unread_message_count" }
         #expect(unread?["value"]?.integerValue == 1)
     }
 
@@ -242,7 +250,8 @@ struct FanOutTests {
         try await harness.onLoop { harness in
             harness.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
             harness.fanOut.typingPublished(
-                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started), goodFor: .seconds(90))
+                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started),
+                goodFor: .seconds(90))
         }
         #expect(try await ana.packets().isEmpty)
         #expect(try await actions(ben) == ["started"])
@@ -259,7 +268,8 @@ struct FanOutTests {
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { harness in
             harness.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
-            harness.fanOut.typingPublished(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .paused), goodFor: nil)
+            harness.fanOut.typingPublished(
+                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .paused), goodFor: nil)
         }
         for _ in 0..<24 { await harness.loop.advanceTime(by: .seconds(1)) }
         #expect(try await actions(ben) == ["paused"])
@@ -273,13 +283,15 @@ struct FanOutTests {
         _ = try await harness.socket(of: Fixture.ben, at: 4)
         func send(_ ordinal: Int64, at position: Int64) async throws {
             let message = Fixture.message(ordinal, at: position)
-            try await harness.publish(Fixture.change(position, .messageCreated(id: message.id, ordinal: ordinal, message)))
+            try await harness.publish(
+                Fixture.change(position, .messageCreated(id: message.id, ordinal: ordinal, message)))
         }
         try await send(1, at: 5)
         #expect(harness.log.state.withLock { $0.typingEnds } == [])
         try await harness.onLoop { harness in
             harness.fanOut.typingPublished(
-                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started), goodFor: .seconds(90))
+                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started),
+                goodFor: .seconds(90))
         }
         try await send(2, at: 6)
         // A second message does not repeat the request, which is on its way.

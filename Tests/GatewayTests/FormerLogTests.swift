@@ -11,7 +11,8 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 struct FormerLogTests {
     private static let id = Fixture.conversation
-    private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+    private static let removal = Change.Content.participantsChanged(
+        added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
 
     private func kinds(_ packets: [JSONValue]) -> [String] {
         packets.map { packet in
@@ -23,13 +24,16 @@ struct FormerLogTests {
     private func counts(_ packets: [JSONValue]) -> [String: Int64] {
         var found: [String: Int64] = [:]
         for operation in packets.flatMap({ $0["body"]?["data"]?.arrayValue ?? [] }) {
-            if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue { found[property] = value }
+            if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue {
+                found[property] = value
+            }
         }
         return found
     }
 
     private func message(_ ordinal: Int64, at position: Int64) -> Change {
-        var change = Fixture.change(position, .messageCreated(id: .random(), ordinal: ordinal, Fixture.message(ordinal, at: position)))
+        var change = Fixture.change(
+            position, .messageCreated(id: .random(), ordinal: ordinal, Fixture.message(ordinal, at: position)))
         change.messageCount = ordinal
         return change
     }
@@ -51,7 +55,8 @@ struct FormerLogTests {
         try await harness.publish(message(2, at: 3))
         _ = try await ben.packets()
         let left = view(leftAt: 4, counts: UserCounts(excluded: 1, hidden: 1, position: Position(4)), messageCount: 2)
-        try await harness.publish(.messageDeleted(.random(), in: Self.id, view: left), to: Fixture.ben, at: 1, isLogged: true)
+        try await harness.publish(
+            .messageDeleted(.random(), in: Self.id, view: left), to: Fixture.ben, at: 1, isLogged: true)
         try await harness.until { !$0.registry.deferring.sockets.isEmpty }
         #expect(try await ben.packets().isEmpty)
         var removal = Fixture.change(4, Self.removal)

@@ -39,14 +39,17 @@ final class GatewayHarness: Sendable {
         func client(_ name: String) -> RPCClient {
             let secret = String(repeating: "x", count: 32)
             return RPCClient(
-                configuration: RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: name),
+                configuration: RPCClientConfiguration(
+                    target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: name),
                 eventLoopGroup: group, logger: logger)
         }
         let unreachable = RPCClientConfiguration(
-            target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32), name: "none")
+            target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32),
+            name: "none")
         var settings = GatewaySettings(
             publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "",
-            backends: GatewaySettings.Backends(conversations: unreachable, metadata: unreachable, presence: unreachable))
+            backends: GatewaySettings.Backends(conversations: unreachable, metadata: unreachable, presence: unreachable)
+        )
         change(&settings)
         services = GatewayServices(
             conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"),
@@ -77,18 +80,21 @@ final class GatewayHarness: Sendable {
     /// Opens a socket and attaches it to the conversation at `position`, as a catch-up would.
     /// - Parameter network: The network between the socket and its client.
     func socket(
-        of user: UserID, in conversation: ConversationID = Fixture.conversation, at position: Int64, network: NIOLoopBoundBox<StalledNetwork>? = nil
+        of user: UserID, in conversation: ConversationID = Fixture.conversation, at position: Int64,
+        network: NIOLoopBoundBox<StalledNetwork>? = nil
     ) async throws -> TestSocket {
         let channel = NIOAsyncTestingChannel(loop: loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
         let key = UserKey(app: Fixture.app, user: user)
         let session = Session(
-            key: key, identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000), createdAt: Fixture.time(0),
+            key: key, identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000),
+            createdAt: Fixture.time(0),
             replayableSince: Fixture.time(0))
         let socket = try await onLoop { harness in
             let socket = Socket(session: session, version: .v3, home: harness.home)
             if let network { try channel.pipeline.syncOperations.addHandler(network.value) }
-            try channel.pipeline.syncOperations.addHandler(ResponseGuard(harness.services.answers, patience: ResponseGuard.Patience()))
+            try channel.pipeline.syncOperations.addHandler(
+                ResponseGuard(harness.services.answers, patience: ResponseGuard.Patience()))
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
             try channel.pipeline.syncOperations.addHandler(socket)
             socket.becomeLive()
@@ -104,7 +110,8 @@ final class GatewayHarness: Sendable {
                 socket,
                 at: JoinPoint(
                     id: conversation, position: Position(position), fanOutLast: fanOutLast,
-                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
+                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0,
+                    isHidden: false))
         }
         return TestSocket(socket: socket, channel: channel)
     }
@@ -114,7 +121,8 @@ final class GatewayHarness: Sendable {
         let channel = NIOAsyncTestingChannel(loop: loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
         let session = Session(
-            key: UserKey(app: Fixture.app, user: user), identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000),
+            key: UserKey(app: Fixture.app, user: user), identity: BasicIdentity(userID: user), tokenDigest: [],
+            expiresAt: Fixture.time(1_000_000),
             createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
         let socket = try await onLoop { harness in
             let socket = Socket(session: session, version: .v3, home: harness.home)
@@ -131,16 +139,20 @@ final class GatewayHarness: Sendable {
 
     /// Simulates a publication of the next entry of a user's own log.
     /// - Parameter isLogged: True if the publication only announces the entry, which is in the log.
-    func publish(_ content: UserChange.Content, to user: UserID, at position: Int64, isLogged: Bool = false) async throws {
+    func publish(
+        _ content: UserChange.Content, to user: UserID, at position: Int64, isLogged: Bool = false
+    ) async throws {
         let change = UserChange(
-            appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
+            appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position),
+            content: content)
         let key = UserKey(app: Fixture.app, user: user)
         let baseline = fanOut.baseline(of: key, readTo: .zero, era: try await onLoop { $0.registry.era })
         await loop.run()
         _ = try await baseline.get()
         if isLogged { log.state.withLock { $0.userChanges.append(change) } }
         let notice = UserNotice(
-            appID: Fixture.app, user: user, content: isLogged ? .logged(change.position, at: change.createdAt) : .change(change))
+            appID: Fixture.app, user: user,
+            content: isLogged ? .logged(change.position, at: change.createdAt) : .change(change))
         try await onLoop { $0.fanOut.userNoticePublished(notice) }
     }
 }
@@ -216,7 +228,9 @@ struct TestSocket: Sendable {
     private struct Malformed: Error {}
 
     private static func frame(_ bytes: inout ByteBuffer) throws -> ByteBuffer {
-        guard bytes.readInteger(as: UInt8.self) == 0x81, let short: UInt8 = bytes.readInteger() else { throw Malformed() }
+        guard bytes.readInteger(as: UInt8.self) == 0x81, let short: UInt8 = bytes.readInteger() else {
+            throw Malformed()
+        }
         let count: Int?
         switch short {
         case 126: count = bytes.readInteger(as: UInt16.self).map { Int($0) }
@@ -250,7 +264,9 @@ final class FakeLog: ChangeSource {
 
     func append(_ changes: Change...) { state.withLock { $0.changes += changes } }
 
-    func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage> {
+    func changes(
+        of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
+    ) -> EventLoopFuture<ChangePage> {
         loop.makeFutureWithTask { try await self.changes(of: conversation, after: position, users: users) }
     }
 
@@ -258,14 +274,22 @@ final class FakeLog: ChangeSource {
         loop.makeFutureWithTask { try await self.heads(since: since) }
     }
 
-    func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]> {
+    func userChanges(
+        of user: UserKey, after position: Position, on loop: any EventLoop
+    ) -> EventLoopFuture<[UserChange]> {
         loop.makeSucceededFuture(
-            state.withLock { $0.userChanges.filter { $0.appID == user.app && $0.user == user.user && $0.position > position } })
+            state.withLock {
+                $0.userChanges.filter { $0.appID == user.app && $0.user == user.user && $0.position > position }
+            })
     }
 
-    func endTyping(of user: UserKey, in conversation: ConversationID) { state.withLock { $0.typingEnds.append(user.user) } }
+    func endTyping(of user: UserKey, in conversation: ConversationID) {
+        state.withLock { $0.typingEnds.append(user.user) }
+    }
 
-    private func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
+    private func changes(
+        of conversation: ConversationID, after position: Position, users: [UserID]
+    ) async throws(Failure) -> ChangePage {
         let page: ChangePage? = state.withLock { state in
             state.reads += 1
             if state.isAway { return nil }
@@ -275,7 +299,9 @@ final class FakeLog: ChangeSource {
                 changes: mine.filter { $0.position > position }, head: mine.map(\.position).max() ?? .zero,
                 counts: counts
                     ?? Dictionary(
-                        uniqueKeysWithValues: users.map { ($0, UserCounts(excluded: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero)) })
+                        uniqueKeysWithValues: users.map {
+                            ($0, UserCounts(excluded: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero))
+                        })
             )
         }
         while state.withLock({ $0.isHeld }) { await Task.yield() }

@@ -7,11 +7,15 @@ import Testing
 
 @Suite("the rules of an HTTP connection")
 struct HTTPExchangeTests {
-    private func head(_ headers: HTTPHeaders = ["Host": "x"], version: HTTPVersion = .http1_1, method: HTTPMethod = .GET) -> HTTPRequestHead {
+    private func head(
+        _ headers: HTTPHeaders = ["Host": "x"], version: HTTPVersion = .http1_1, method: HTTPMethod = .GET
+    ) -> HTTPRequestHead {
         HTTPRequestHead(version: version, method: method, uri: "/", headers: headers)
     }
 
-    private func answer(_ status: HTTPResponseStatus = .ok, _ headers: HTTPHeaders = ["Content-Length": "0"]) -> HTTPResponseHead {
+    private func answer(
+        _ status: HTTPResponseStatus = .ok, _ headers: HTTPHeaders = ["Content-Length": "0"]
+    ) -> HTTPResponseHead {
         HTTPResponseHead(version: .http1_1, status: status, headers: headers)
     }
 
@@ -19,7 +23,8 @@ struct HTTPExchangeTests {
     func hosts() {
         let two: HTTPHeaders = ["Host": "x", "host": "x"]
         for (request, expected) in [
-            (head([:]), HTTPExchange.Received.refuse(.host)), (head(two), .refuse(.host)), (head(), .pass), (head([:], version: .http1_0), .pass),
+            (head([:]), HTTPExchange.Received.refuse(.host)), (head(two), .refuse(.host)), (head(), .pass),
+            (head([:], version: .http1_0), .pass),
             (head(two, version: .http1_0), .refuse(.host)), (head(method: .CONNECT), .refuse(.method)),
         ] {
             var (exchange, request) = (HTTPExchange(), request)
@@ -35,7 +40,10 @@ struct HTTPExchangeTests {
             (.http1_1, ["Host": "x", "Connection": "Close"], ["Content-Length": "0"], "close", .end),
             (.http1_1, ["Host": "x", "Connection": "te, close"], ["Content-Length": "0"], "close", .end),
             (.http1_1, ["Host": "x"], ["Content-Length": "0", "Connection": "close"], "close", .end),
-            (.http1_1, ["Host": "x", "Connection": "Upgrade", "Upgrade": "h2c"], ["Content-Length": "0"], "close", .end),
+            (
+                .http1_1, ["Host": "x", "Connection": "Upgrade", "Upgrade": "h2c"], ["Content-Length": "0"], "close",
+                .end
+            ),
             (.http1_0, [:], ["Content-Length": "0"], "close", .end),
             (.http1_0, ["Connection": "keep-alive"], ["Content-Length": "0"], "keep-alive", .go),
             // An answer of unknown length is ended by closing the connection.
@@ -57,7 +65,9 @@ struct HTTPExchangeTests {
 
     @Test("a client that expects 100 Continue receives it once, when the body is wanted")
     func expectation() {
-        var (exchange, request) = (HTTPExchange(), head(["Host": "x", "Expect": "100-Continue", "Content-Length": "1"], method: .POST))
+        var (exchange, request) = (
+            HTTPExchange(), head(["Host": "x", "Expect": "100-Continue", "Content-Length": "1"], method: .POST)
+        )
         #expect(exchange.receivedHead(&request) == .pass)
         #expect(exchange.bodyIsWanted() == true)
         #expect(exchange.bodyIsWanted() == false)

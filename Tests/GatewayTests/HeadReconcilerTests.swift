@@ -49,9 +49,13 @@ struct HeadReconcilerTests {
     func leap() {
         var reconciler = HeadReconciler(timing: FanOutTiming())
         _ = reconciler.firstSocketOpened(at: at(0))
-        for (second, shown, isMissed) in [(10, 10, false), (20, 79, false), (30, 150, true), (40, 160, false)] as [(Int64, Int64, Bool)] {
+        for (second, shown, isMissed) in [(10, 10, false), (20, 79, false), (30, 150, true), (40, 160, false)]
+            as [(Int64, Int64, Bool)]
+        {
             _ = reconciler.begin(at: at(second))
-            #expect(reconciler.answered(asOf: Fixture.time(shown), at: at(second)).missedBefore == (isMissed ? at(second) : nil), "\(second)")
+            #expect(
+                reconciler.answered(asOf: Fixture.time(shown), at: at(second)).missedBefore
+                    == (isMissed ? at(second) : nil), "\(second)")
         }
     }
 }

@@ -17,7 +17,8 @@ import Testing
 struct LargeCatchUpTests {
     /// Returns the conversations that were sent as a whole, in order.
     private func shown(_ packets: [JSONValue]) -> [String] {
-        packets.filter { $0["body"]?["operation"]?.stringValue == "create" }.compactMap { $0["body"]?["object"]?["id"]?.stringValue }
+        packets.filter { $0["body"]?["operation"]?.stringValue == "create" }
+            .compactMap { $0["body"]?["object"]?["id"]?.stringValue }
     }
 
     /// Waits until the current catch-up has ended and a retry is scheduled.
@@ -31,7 +32,9 @@ struct LargeCatchUpTests {
             let large = ConversationID.random()
             let isSmall = Flag()
             fake.setPendingChanges([(Fixture.conversation, 4, 2), (large, 1, 0)])
-            fake.answers.withLock { $0.tree = { id in if id == large, !isSmall.isSet { throw Failure.answerTooLarge } else { ([], 0) } } }
+            fake.answers.withLock {
+                $0.tree = { id in if id == large, !isSmall.isSet { throw Failure.answerTooLarge } else { ([], 0) } }
+            }
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await rests(ben, harness)
@@ -59,7 +62,9 @@ struct LargeCatchUpTests {
 
             isSmall.set()
             await harness.loop.advanceTime(by: .nanoseconds(CatchUpTiming.longestRetryPause.nanoseconds / 100 * 126))
-            try await harness.until { _ in ben.socket.registration.conversations.count == 2 && ben.socket.catchUps.task == nil }
+            try await harness.until { _ in
+                ben.socket.registration.conversations.count == 2 && ben.socket.catchUps.task == nil
+            }
             #expect(shown(try await ben.packets()) == [large.layerID])
             let isOver = try await harness.onLoop { _ in ben.socket.catchUps.nextRetry == nil }
             #expect(isOver)
@@ -97,7 +102,9 @@ struct LargeCatchUpTests {
         try await FakeConversations.run { harness, fake in
             let ids = (0..<6).map { _ in ConversationID.random() }
             fake.setPendingChanges(ids.map { ($0, 1, 0) })
-            fake.answers.withLock { $0.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "1")], 700_000) } }
+            fake.answers.withLock {
+                $0.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "1")], 700_000) }
+            }
             let ben = try await harness.newSocket(of: Fixture.ben)
             ben.channel.isWritable = false
             try await ben.askForReplay()

@@ -43,12 +43,17 @@ struct ListPageTests {
             var page = LoadedBatches([before], from: harness.services, for: call)
             let after = try #require(await page.next()?.first)
             #expect(page.isFinished)
-            #expect(after.view.conversation.position == Position(9) && after.view.conversation.metadata?.leaves.count == 1)
-            #expect(after.messages == before.messages && after.view.lastMessage == before.messages.first && after.view.messageCount == 3)
+            #expect(
+                after.view.conversation.position == Position(9) && after.view.conversation.metadata?.leaves.count == 1)
+            #expect(
+                after.messages == before.messages && after.view.lastMessage == before.messages.first
+                    && after.view.messageCount == 3)
         }
     }
 
-    @Test("messages stay with their conversation, also with several batches of trees and a conversation that cannot be shown")
+    @Test(
+        "messages stay with their conversation, also with several batches of trees and a conversation that cannot be shown"
+    )
     func batches() async throws {
         try await FakeConversations.run { harness, fake in
             let items = (1...5).map { loaded(.random(), at: 2, messages: $0) }
@@ -60,7 +65,8 @@ struct ListPageTests {
                     return ([], 700_000)
                 }
             }
-            var page = LoadedBatches(items, from: harness.services, for: GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
+            var page = LoadedBatches(
+                items, from: harness.services, for: GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
             var shown: [LoadedConversation] = []
             var held = [page.heldBytes]
             while let batch = try await page.next() {

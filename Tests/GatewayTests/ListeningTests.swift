@@ -22,7 +22,8 @@ struct ListeningTests {
         let channel = NIOAsyncTestingChannel(loop: harness.loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
         let session = Session(
-            key: UserKey(app: Fixture.app, user: Fixture.ana), identity: BasicIdentity(userID: Fixture.ana), tokenDigest: [],
+            key: UserKey(app: Fixture.app, user: Fixture.ana), identity: BasicIdentity(userID: Fixture.ana),
+            tokenDigest: [],
             expiresAt: Fixture.time(1_000_000), createdAt: Self.made, replayableSince: Self.replayable)
         let socket = try await harness.onLoop { harness in
             let socket = Socket(session: session, version: .v3, home: harness.home)
@@ -58,7 +59,8 @@ struct ListeningTests {
         try await harness.onLoop { harness in
             harness.registry.clock = DatabaseClock(asOf: later, heardAt: harness.loop.now)
             test.socket.requestReceived(replaying: true)
-            test.socket.sendTail(harness.services.renderer.countsChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
+            test.socket.sendTail(
+                harness.services.renderer.countsChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
         }
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(later)])
     }
@@ -91,7 +93,10 @@ struct ListeningTests {
             return socket.beginning
         }
         let isLongAgo = now.advanced(by: .seconds(-11)) > Self.made
-        #expect(beginnings == (isLongAgo ? now.advanced(by: .seconds(-11)) : Self.made <= now ? Self.made : now.advanced(by: .seconds(-11))))
+        #expect(
+            beginnings
+                == (isLongAgo
+                    ? now.advanced(by: .seconds(-11)) : Self.made <= now ? Self.made : now.advanced(by: .seconds(-11))))
         // A time read from the database is kept.
         let known = try await harness.onLoop { harness in
             socket.catchUps.schedule.learn(databaseTime: Self.made.advanced(by: .seconds(5)), at: harness.loop.now)

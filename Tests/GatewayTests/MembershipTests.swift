@@ -9,7 +9,9 @@ struct MembershipTests {
     private let id = Fixture.conversation
     private let shown = Fixture.time(0)
 
-    private func ready(_ membership: inout Membership, isIn: Bool = false) -> Position? { membership.takeReady { _ in isIn }[id] }
+    private func ready(_ membership: inout Membership, isIn: Bool = false) -> Position? {
+        membership.takeReady { _ in isIn }[id]
+    }
 
     @Test("an addition of a user is new only once")
     func once() {

@@ -17,7 +17,9 @@ struct NumbersAfterRepairTests {
         UserCounts(excluded: excluded, hidden: hidden, position: Position(position))
     }
 
-    private static func change(_ position: Int64, messages: Int64, _ content: Change.Content = .metadataChanged([])) -> Change {
+    private static func change(
+        _ position: Int64, messages: Int64, _ content: Change.Content = .metadataChanged([])
+    ) -> Change {
         var change = Fixture.change(position, content)
         change.messageCount = messages
         return change
@@ -33,7 +35,9 @@ struct NumbersAfterRepairTests {
         packets.flatMap { packet in
             (packet["body"]?["data"]?.arrayValue ?? []).filter { $0["property"]?.stringValue == property }
                 .compactMap { operation in
-                    guard let value = operation["value"]?.integerValue, let position = packet["body"]?["position"]?.integerValue else { return nil }
+                    guard let value = operation["value"]?.integerValue,
+                        let position = packet["body"]?["position"]?.integerValue
+                    else { return nil }
                     return [position, value]
                 }
         }
@@ -45,8 +49,11 @@ struct NumbersAfterRepairTests {
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         harness.log.append(
-            Self.change(5, messages: 7, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)), Self.change(6, messages: 7))
-        harness.log.state.withLock { $0.counts = [Fixture.ben: Self.userCounts(7, at: 6), Fixture.ana: Self.userCounts(7, at: 6)] }
+            Self.change(5, messages: 7, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)),
+            Self.change(6, messages: 7))
+        harness.log.state.withLock {
+            $0.counts = [Fixture.ben: Self.userCounts(7, at: 6), Fixture.ana: Self.userCounts(7, at: 6)]
+        }
         try await harness.publish(Self.change(6, messages: 7))
         await harness.loop.advanceTime(by: .milliseconds(100))
         try await harness.until { $0.registry.gapFloor == nil }
@@ -64,7 +71,9 @@ struct NumbersAfterRepairTests {
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         harness.log.append(Self.change(5, messages: 1, Self.message(1, at: 5)))
-        harness.log.state.withLock { $0.counts = [Fixture.ana: Self.userCounts(1, at: 6), Fixture.ben: Self.userCounts(0, at: 6)] }
+        harness.log.state.withLock {
+            $0.counts = [Fixture.ana: Self.userCounts(1, at: 6), Fixture.ben: Self.userCounts(0, at: 6)]
+        }
         // This change is published, but arrives ahead of the missing one.
         var second = Self.change(6, messages: 2, Self.message(2, at: 6))
         second.actor = Fixture.ben
@@ -80,12 +89,14 @@ struct NumbersAfterRepairTests {
         #expect(counts(sender, "total_message_count") == [[6, 2]])
     }
 
-    @Test("a socket that joins during a log read receives its counts too, and its packets carry no later time until then")
+    @Test(
+        "a socket that joins during a log read receives its counts too, and its packets carry no later time until then")
     func lateComer() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ana, at: 4)
         harness.log.append(
-            Self.change(5, messages: 3), Self.change(6, messages: 3, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)),
+            Self.change(5, messages: 3),
+            Self.change(6, messages: 3, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)),
             Self.change(7, messages: 3))
         harness.log.state.withLock {
             $0.counts = [Fixture.ana: Self.userCounts(3, at: 7)]
@@ -105,15 +116,20 @@ struct NumbersAfterRepairTests {
         #expect(counts(try await ben.packets(), "unread_message_count") == [[7, 0]])
     }
 
-    @Test("a user removed before the counts are known receives them if possible, and otherwise reconnects to replay", arguments: [true, false])
+    @Test(
+        "a user removed before the counts are known receives them if possible, and otherwise reconnects to replay",
+        arguments: [true, false])
     func removed(areKnown: Bool) async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         _ = try await harness.socket(of: Fixture.ana, at: 4)
-        let removal = Self.change(7, messages: 2, .participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
+        let removal = Self.change(
+            7, messages: 2,
+            .participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
         var second = Self.change(6, messages: 2, Self.message(2, at: 6))
         second.actor = Fixture.ben
-        harness.log.append(Self.change(5, messages: 1, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)), second, removal)
+        harness.log.append(
+            Self.change(5, messages: 1, .allRead(user: Fixture.ben, upTo: Position(4), audience: nil)), second, removal)
         harness.log.state.withLock { $0.counts = [:] }
         // A published change carries its counts; one read from the log does not.
         if areKnown {

@@ -28,7 +28,8 @@ struct OwnLogTests {
     }
 
     private func message(_ ordinal: Int64, at position: Int64) -> Change {
-        var change = Fixture.change(position, .messageCreated(id: .random(), ordinal: ordinal, Fixture.message(ordinal, at: position)))
+        var change = Fixture.change(
+            position, .messageCreated(id: .random(), ordinal: ordinal, Fixture.message(ordinal, at: position)))
         change.messageCount = ordinal
         return change
     }
@@ -45,7 +46,9 @@ struct OwnLogTests {
     private func counts(_ packets: [JSONValue]) -> [String: Int64] {
         var found: [String: Int64] = [:]
         for operation in packets.flatMap({ operations($0) }) {
-            if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue { found[property] = value }
+            if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue {
+                found[property] = value
+            }
         }
         return found
     }
@@ -62,7 +65,8 @@ struct OwnLogTests {
         #expect(try await ben.packets().isEmpty)
     }
 
-    @Test("a deferred entry's prerequisite is read from the log if its publication was lost, and later entries wait too")
+    @Test(
+        "a deferred entry's prerequisite is read from the log if its publication was lost, and later entries wait too")
     func lost() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -73,7 +77,9 @@ struct OwnLogTests {
         await harness.loop.advanceTime(by: .milliseconds(100))
         try await harness.until { $0.registry.deferring.sockets.isEmpty }
         #expect(
-            kinds(try await ben.packets()) == ["create Message", "update Conversation", "delete Conversation", "delete Identity"])
+            kinds(try await ben.packets()) == [
+                "create Message", "update Conversation", "delete Conversation", "delete Identity",
+            ])
     }
 
     @Test("a hide that arrives after a newer message sends current counts, and no older last message")
@@ -94,7 +100,8 @@ struct OwnLogTests {
         #expect(counts(try await ben.packets()) == ["unread_message_count": 2, "total_message_count": 2])
     }
 
-    private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+    private static let removal = Change.Content.participantsChanged(
+        added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
 
     @Test("a hide from before the user left sends the counts as of leaving, and no older last message")
     func hiddenThenLeft() async throws {
@@ -174,7 +181,8 @@ struct OwnLogTests {
                 answers.page = { request in
                     .with { page in
                         page.reachesHeads = true
-                        for change in [message, removal] where request.cursors.contains(where: { $0.after < change.position.rawValue }) {
+                        for change in [message, removal]
+                        where request.cursors.contains(where: { $0.after < change.position.rawValue }) {
                             page.entries.append(.with { $0.change = ProtoChange(change) })
                         }
                         page.numbers = [
@@ -190,8 +198,11 @@ struct OwnLogTests {
             try await harness.publish(message)
             try await harness.publish(removal)
             _ = try await ben.packets()
-            try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
-            try await harness.until { _ in !ben.socket.catchUps.schedule.isRunning && ben.socket.catchUps.schedule.attempt > 0 }
+            try await harness.publish(
+                .conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
+            try await harness.until { _ in
+                !ben.socket.catchUps.schedule.isRunning && ben.socket.catchUps.schedule.attempt > 0
+            }
             let packets = try await ben.packets()
             #expect(kinds(packets).prefix(3) == ["delete Conversation", "create Conversation", "create Message"])
             #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == nil)
@@ -212,7 +223,8 @@ struct OwnLogTests {
                 }
             }
             let new = ConversationID.random()
-            try await ben.ask("Conversation.create", data: #"{"id":"layer:///conversations/\#(new.rawValue)","participants":[]}"#)
+            try await ben.ask(
+                "Conversation.create", data: #"{"id":"layer:///conversations/\#(new.rawValue)","participants":[]}"#)
             try await harness.until { _ in isAsked.isSet }
             try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(3), heardAt: $0.loop.now) }
             try await harness.publish(.conversationHidden(new, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)

@@ -63,7 +63,8 @@ struct PresenceCallsTests {
         let fake = FakePresence()
         let router = fake.router(logger)
         let server = RPCServer(
-            configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret), eventLoopGroup: group, logger: logger,
+            configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret),
+            eventLoopGroup: group, logger: logger,
             handler: { context, payload in try await router.handleCall(context, payload: payload) })
         let serving = Task { try await server.run() }
         let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await server.boundPort)
@@ -78,7 +79,8 @@ struct PresenceCallsTests {
         let settings = GatewaySettings(
             publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: secret,
             backends: GatewaySettings.Backends(
-                conversations: configuration("conversations"), metadata: configuration("metadata"), presence: configuration("presence")))
+                conversations: configuration("conversations"), metadata: configuration("metadata"),
+                presence: configuration("presence")))
         let services = GatewayServices(
             conversations: clients[0], metadata: clients[1], presence: clients[2], settings: settings, logger: logger)
         defer {
@@ -91,7 +93,8 @@ struct PresenceCallsTests {
     @Test("any number of leases is renewed in batches, and their forgotten connections are merged")
     func renewal() async throws {
         try await withServices { services, fake in
-            let leases = (1...12_001).map { (key: UserKey(app: Fixture.app, user: UserID(trusted: "u\($0)")), connection: UInt64($0)) }
+            let leases = (1...12_001)
+                .map { (key: UserKey(app: Fixture.app, user: UserID(trusted: "u\($0)")), connection: UInt64($0)) }
             #expect(services.renewalPeriod.seconds == 20)
             let forgotten = await services.renewPresence(leases)
             #expect(forgotten == Set((1...12).map { UInt64($0 * 1000) }))
@@ -133,7 +136,10 @@ struct PresenceCallsTests {
         for _ in 0..<119 { await harness.loop.advanceTime(by: .seconds(1)) }
         #expect(try await harness.onLoop { _ in socket.socket.presence.isHeld && !socket.socket.isClosing })
         for _ in 0..<3 { await harness.loop.advanceTime(by: .seconds(1)) }
-        #expect(try await harness.onLoop { _ in !socket.socket.presence.isHeld && socket.socket.isClosing && socket.socket.isOpen })
+        #expect(
+            try await harness.onLoop { _ in
+                !socket.socket.presence.isHeld && socket.socket.isClosing && socket.socket.isOpen
+            })
         try await harness.onLoop { $0.home.stopUpkeep() }
     }
 }

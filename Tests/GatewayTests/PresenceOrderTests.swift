@@ -24,7 +24,9 @@ struct PresenceOrderTests {
         }
     }
 
-    private func answers(_ packets: [JSONValue]) -> [String] { packets.compactMap { $0["body"]?["request_id"]?.stringValue } }
+    private func answers(_ packets: [JSONValue]) -> [String] {
+        packets.compactMap { $0["body"]?["request_id"]?.stringValue }
+    }
 
     private func publication(_ status: Presence.Status) -> PresencePublication {
         PresencePublication(appID: Fixture.app, user: Fixture.ben, presence: Presence(status: status, lastSeenAt: nil))
@@ -43,7 +45,8 @@ struct PresenceOrderTests {
                 }
             }
             try await ben.ask("Presence.subscribe", "subscribe")
-            try await ben.ask("Presence.update", "update", data: #"[{"operation":"set","property":"status","value":"busy"}]"#)
+            try await ben.ask(
+                "Presence.update", "update", data: #"[{"operation":"set","property":"status","value":"busy"}]"#)
             try await ben.ask("Presence.sync", "sync", data: #"{"ids":["\#(Self.ben)"]}"#)
             try await harness.until { _ in calls.withLock { $0 } == [.set] }
             for _ in 0..<1000 { await Task.yield() }

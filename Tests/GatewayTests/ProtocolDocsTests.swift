@@ -12,14 +12,17 @@ struct ProtocolDocsTests {
     @Test(
         "each document equals the file in the repository, byte for byte",
         arguments: [
-            ("index.html", ProtocolDocs.index), ("errors.html", ProtocolDocs.errors), ("openapi.yaml", ProtocolDocs.openAPI),
+            ("index.html", ProtocolDocs.index), ("errors.html", ProtocolDocs.errors),
+            ("openapi.yaml", ProtocolDocs.openAPI),
             ("asyncapi.yaml", ProtocolDocs.asyncAPI), ("server-openapi.yaml", ProtocolDocs.serverOpenAPI),
         ])
     func bytes(_ name: String, _ file: ProtocolDocs.File) throws {
         let docs = URL(filePath: #filePath).appending(path: "../../../docs").standardizedFileURL
         let committed = try Data(contentsOf: docs.appending(path: name))
         #expect(Array(file.bytes.readableBytesView) == Array(committed))
-        #expect(file.entityTag == "\"\(SHA256.hash(data: committed).prefix(8).map { String(format: "%02x", $0) }.joined())\"")
+        #expect(
+            file.entityTag
+                == "\"\(SHA256.hash(data: committed).prefix(8).map { String(format: "%02x", $0) }.joined())\"")
     }
 
     @Test("every error has its entry, with its status and code", arguments: Failure.Code.allCases)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Glibc
 import StrataModel
 import Testing
 
@@ -20,11 +19,14 @@ struct ReplayPlanTests {
             ], userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
     }
 
-    private func page(reachesHeads: Bool, countsAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
+    private func page(
+        reachesHeads: Bool, countsAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true
+    ) -> LogPage {
         let counts = position.map {
             [
                 id: LogPage.Counts(
-                    counts: UserCounts(excluded: 1, hidden: 0, position: Position($0)), messageCount: 3, isParticipant: isParticipant,
+                    counts: UserCounts(excluded: 1, hidden: 0, position: Position($0)), messageCount: 3,
+                    isParticipant: isParticipant,
                     isListed: isListed)
             ]
         }
@@ -56,8 +58,11 @@ struct ReplayPlanTests {
     func userRefused() {
         var plan = ReplayPlan(baseline(position: 7, after: 5))
         let message = Fixture.message(1, at: 6)
-        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
-        for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
+        let removal = Change.Content.participantsChanged(
+            added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        for change in [
+            Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal),
+        ] {
             _ = plan.decide(on: change, for: Fixture.ben)
             plan.advance(id, to: change.position)
         }
@@ -75,8 +80,11 @@ struct ReplayPlanTests {
     func deletedAfterLeaving() {
         var plan = ReplayPlan(baseline(position: 7, after: 5))
         let message = Fixture.message(1, at: 6)
-        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
-        for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
+        let removal = Change.Content.participantsChanged(
+            added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        for change in [
+            Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal),
+        ] {
             _ = plan.decide(on: change, for: Fixture.ben)
             plan.advance(id, to: change.position)
         }
@@ -132,7 +140,9 @@ struct ReplayPlanTests {
         #expect(ReplayPlan(baseline(position: 9, after: 8, isParticipant: false)).joinPoints.isEmpty)
     }
 
-    @Test("a conversation that the user was added to is attached only after it was shown, and only to current participants")
+    @Test(
+        "a conversation that the user was added to is attached only after it was shown, and only to current participants"
+    )
     func joined() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(1))
@@ -222,19 +232,26 @@ struct ReplayPlanTests {
         #expect(plan.isEverythingRead)
     }
 
-    @Test("participant additions contained in a shown object are still sent, since earlier messages become read for them")
+    @Test(
+        "participant additions contained in a shown object are still sent, since earlier messages become read for them")
     func shownWithParticipants() {
         var plan = ReplayPlan(baseline(position: 9, after: 0))
-        let (cleo, dora) = (BasicIdentity(userID: UserID(trusted: "cleo")), BasicIdentity(userID: UserID(trusted: "dora")))
+        let (cleo, dora) = (
+            BasicIdentity(userID: UserID(trusted: "cleo")), BasicIdentity(userID: UserID(trusted: "dora"))
+        )
         var view = Fixture.view(at: 6)
         view.conversation.participants = [BasicIdentity(userID: Fixture.ana), BasicIdentity(userID: Fixture.ben), cleo]
         plan.shown(view)
         func change(_ position: Int64, added: [BasicIdentity], removed: [UserID] = []) -> Change {
-            Fixture.change(position, .participantsChanged(added: added, removed: removed, distinctCleared: true, conversation: nil))
+            Fixture.change(
+                position, .participantsChanged(added: added, removed: removed, distinctCleared: true, conversation: nil)
+            )
         }
         let contained = change(5, added: [cleo, dora], removed: [Fixture.ana])
         #expect(plan.decide(on: contained, for: Fixture.ben) == .change)
-        #expect(participantUpdate(of: contained, in: plan) == ParticipantUpdate(added: [cleo, dora], removed: [dora.userID]))
+        #expect(
+            participantUpdate(of: contained, in: plan)
+                == ParticipantUpdate(added: [cleo, dora], removed: [dora.userID]))
         #expect(participantUpdate(of: change(5, added: [cleo]), in: plan) == ParticipantUpdate(added: [cleo]))
         #expect(plan.decide(on: change(5, added: [dora]), for: Fixture.ben) == .change)
         #expect(plan.decide(on: change(6, added: [], removed: [Fixture.ana]), for: Fixture.ben) == .nothing)
@@ -247,7 +264,9 @@ struct ReplayPlanTests {
         #expect(unknown.decide(on: own, for: Fixture.ben) == .nothing)
         let new = change(7, added: [dora], removed: [Fixture.ana])
         #expect(plan.decide(on: new, for: Fixture.ben) == .change)
-        #expect(participantUpdate(of: new, in: plan) == ParticipantUpdate(added: [dora], removed: [Fixture.ana], distinctCleared: true))
+        #expect(
+            participantUpdate(of: new, in: plan)
+                == ParticipantUpdate(added: [dora], removed: [Fixture.ana], distinctCleared: true))
     }
 
     @Test("a user who has left receives the additions of the change that removed them")
@@ -257,7 +276,8 @@ struct ReplayPlanTests {
         var view = Fixture.view(at: 6, isParticipant: false)
         view.conversation.participants = []
         plan.shown(view)
-        let last = Fixture.change(6, .participantsChanged(added: [cleo], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
+        let last = Fixture.change(
+            6, .participantsChanged(added: [cleo], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
         #expect(plan.decide(on: last, for: Fixture.ben) == .change)
         #expect(participantUpdate(of: last, in: plan) == ParticipantUpdate(added: [cleo], removed: [cleo.userID]))
     }
@@ -269,7 +289,10 @@ struct ReplayPlanTests {
     }
 
     private func participantUpdate(of change: Change, in plan: ReplayPlan) -> ParticipantUpdate? {
-        guard case .participantsChanged(let added, let removed, let distinctCleared, _) = plan.visiblePart(of: change).content else { return nil }
+        guard
+            case .participantsChanged(let added, let removed, let distinctCleared, _) = plan.visiblePart(of: change)
+                .content
+        else { return nil }
         return ParticipantUpdate(added: added, removed: removed, distinctCleared: distinctCleared)
     }
 
@@ -324,10 +347,12 @@ struct ReplayPlanTests {
             .map { id, second in
                 BaselineEntry(
                     id: id, position: Position(second), after: Position(second - 1),
-                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(second)), messageCount: 0, isParticipant: true,
+                    counts: UserCounts(excluded: 0, hidden: 0, position: Position(second)), messageCount: 0,
+                    isParticipant: true,
                     oldestAt: Fixture.time(second))
             }
-        return Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
+        return Baseline(
+            entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
     }
 
     private func cursors(_ plan: inout ReplayPlan) -> [ConversationID: Position] {
@@ -337,7 +362,8 @@ struct ReplayPlanTests {
 
     private func counts(_ ids: some Sequence<ConversationID>, at position: Int64) -> [ConversationID: LogPage.Counts] {
         let counts = LogPage.Counts(
-            counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true, isListed: true)
+            counts: UserCounts(excluded: 0, hidden: 0, position: Position(position)), messageCount: 0,
+            isParticipant: true, isListed: true)
         return Dictionary(uniqueKeysWithValues: ids.map { ($0, counts) })
     }
 
@@ -351,7 +377,8 @@ struct ReplayPlanTests {
             let read = cursors(&plan)
             asked += read.count
             guard !read.isEmpty, read.count <= 4 else { break }
-            let changes = read.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }.sorted { $0.createdAt < $1.createdAt }
+            let changes = read.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }
+                .sorted { $0.createdAt < $1.createdAt }
             let page = plan.due(LogPage(entries: changes.map { .change($0) }, reachesHeads: true, counts: [:]))
             for change in changes.prefix(page.entries.count) {
                 told.append(change.conversationID)
@@ -368,10 +395,12 @@ struct ReplayPlanTests {
         var (plan, ids) = crowd([2, 3, 4, 5], width: 2)
         #expect(Set(cursors(&plan).keys) == Set(ids[..<2]))
         let own = UserChange(
-            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(3), content: .obsolete)
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(3), content: .obsolete
+        )
         let page = LogPage(
             entries: [
-                .change(Fixture.change(2, of: ids[0])), .userChange(own), .change(Fixture.change(4, of: ids[1])), .skipped(ids[1], Position(5)),
+                .change(Fixture.change(2, of: ids[0])), .userChange(own), .change(Fixture.change(4, of: ids[1])),
+                .skipped(ids[1], Position(5)),
             ], reachesHeads: true, counts: counts([ids[0]], at: 2).merging(counts([ids[1]], at: 5)) { $1 })
         let due = plan.due(page)
         #expect(due.entries.count == 2)
@@ -392,44 +421,5 @@ struct ReplayPlanTests {
         #expect(Set(cursors(&plan).keys) == Set(ids[..<5]))
         let entry = LogPage.Entry.change(Fixture.change(5, of: ids[0]))
         #expect(plan.due(LogPage(entries: [entry], reachesHeads: true, counts: [:])).entries.count == 1)
-    }
-
-    /// The CPU time of this thread in nanoseconds. Unlike the time of a clock, it does not depend on other tests.
-    private var threadTime: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
-    }
-
-    /// Returns the CPU time of the cheapest of 32 steps of a replay, in nanoseconds. Each step reads and sends one
-    /// change.
-    private func stepTime(conversations: Int) throws -> Int {
-        // All conversations have changes before the replayed one, so that none is deferred.
-        let seconds = (0..<conversations).map { Int64($0) + 2 }
-        var catchUp = CatchUp(
-            .replay(since: Fixture.time(0)), for: Fixture.ben, beginning: Fixture.time(0), width: 1)
-        _ = catchUp.begin()
-        _ = catchUp.handle(.listening)
-        _ = catchUp.handle(.baseline(baseline(of: seconds.map { _ in .random() }, seconds), took: .zero))
-        var effects = catchUp.handle(.listening)
-        var times: [Int] = []
-        while times.count < 32, case .read(let cursors, _, _)? = effects.last {
-            let changes = cursors.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }
-            #expect(changes.map(\.position.rawValue) == [Int64(times.count) + 2])
-            let page = LogPage(entries: changes.map { .change($0) }, reachesHeads: true, counts: [:])
-            let start = threadTime
-            _ = catchUp.handle(.page(page))
-            effects = catchUp.handle(.sent)
-            times.append(threadTime - start)
-        }
-        try #require(times.count == 32)
-        return try #require(times.min())
-    }
-
-    @Test("a step of a replay costs what its page contains, regardless of the number of the user's conversations")
-    func stepCost() throws {
-        let (few, many) = (try stepTime(conversations: 300), try stepTime(conversations: 30_000))
-        // A step that visits or copies all conversations costs about a hundred times as much.
-        #expect(many < 10 * few)
     }
 }

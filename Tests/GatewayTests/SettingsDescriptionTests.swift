@@ -14,7 +14,8 @@ struct SettingsDescriptionTests {
     @Test("a printed setting shows no secret, with any printing method")
     func redacted() {
         let secret = "the secret of a cluster, which nobody may read"
-        let client = RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: "a")
+        let client = RPCClientConfiguration(
+            target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: "a")
         let server = RPCServerConfiguration(port: 1, clusterSecret: secret)
         let settings = GatewaySettings(
             publicURL: "https://chat.example.org", redisURL: "redis://:\(secret)@127.0.0.1", clusterSecret: secret,
@@ -24,7 +25,8 @@ struct SettingsDescriptionTests {
         dump(client, to: &dumped)
         dump(server, to: &dumped)
         let texts = [
-            "\(settings)", "\(Holder(settings: settings))", String(reflecting: settings), "\(client)", String(reflecting: client), "\(server)",
+            "\(settings)", "\(Holder(settings: settings))", String(reflecting: settings), "\(client)",
+            String(reflecting: client), "\(server)",
             String(reflecting: server), dumped,
         ]
         for text in texts { #expect(!text.contains(secret)) }

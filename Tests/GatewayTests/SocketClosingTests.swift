@@ -30,7 +30,8 @@ struct SocketClosingTests {
         await channel.testingEventLoop.run()
         var sent = ByteBuffer()
         while var bytes = try await channel.readOutbound(as: ByteBuffer.self) { sent.writeBuffer(&bytes) }
-        guard sent.readInteger(as: UInt8.self) == 0x88, let length = sent.readInteger(as: UInt8.self), length <= 125 else { return nil }
+        guard sent.readInteger(as: UInt8.self) == 0x88, let length = sent.readInteger(as: UInt8.self), length <= 125
+        else { return nil }
         guard sent.readableBytes == length, let code = sent.readInteger(as: UInt16.self) else { return nil }
         return (Int(code), String(buffer: sent))
     }
@@ -39,7 +40,8 @@ struct SocketClosingTests {
     func words() {
         let long = Failure(.invalidProperty, String(repeating: "é", count: 200))
         let reasons: [Socket.CloseReason] = [
-            .goingAway, .binary, .tooLarge, .protocolAbuse, .sessionEnded, .idle, .tooSlow, .protocolError, .unreadable(.missing("request_id")),
+            .goingAway, .binary, .tooLarge, .protocolAbuse, .sessionEnded, .idle, .tooSlow, .protocolError,
+            .unreadable(.missing("request_id")),
             .unreadable(long),
         ]
         for reason in reasons {
@@ -54,7 +56,8 @@ struct SocketClosingTests {
     func unreadable() async throws {
         let harness = try await GatewayHarness()
         let channel = try await socket(harness).channel
-        try await channel.writeInbound(Self.text(#"{"type":"request","body":{"method":"Counter.read","secret":"tell nobody"}}"#))
+        try await channel.writeInbound(
+            Self.text(#"{"type":"request","body":{"method":"Counter.read","secret":"tell nobody"}}"#))
         let (code, words) = try #require(try await goodbye(channel))
         #expect(code == 1003)
         #expect(words.contains("request_id") && !words.contains("tell nobody"))
@@ -64,7 +67,8 @@ struct SocketClosingTests {
     func unknownSignal() async throws {
         let harness = try await GatewayHarness()
         let test = try await socket(harness)
-        try await test.channel.writeInbound(Self.text(#"{"type":"signal","body":{"type":"wave","object":{"id":"layer:///conversations/x"}}}"#))
+        try await test.channel.writeInbound(
+            Self.text(#"{"type":"signal","body":{"type":"wave","object":{"id":"layer:///conversations/x"}}}"#))
         #expect(try await goodbye(test.channel) == nil)
         #expect(test.channel.isActive)
     }
@@ -99,7 +103,9 @@ struct SocketClosingTests {
         #expect(!channel.isActive)
     }
 
-    @Test("an answered close frame ends the connection at once, an unanswered one after two seconds", arguments: [true, false])
+    @Test(
+        "an answered close frame ends the connection at once, an unanswered one after two seconds",
+        arguments: [true, false])
     func goodbye(isAnswered: Bool) async throws {
         let harness = try await GatewayHarness()
         let test = try await socket(harness)

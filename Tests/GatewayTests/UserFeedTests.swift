@@ -7,7 +7,9 @@ import Testing
 
 struct UserFeedTests {
     private func entry(_ position: Int64) -> UserChange {
-        UserChange(appID: Fixture.app, user: Fixture.ana, position: Position(position), createdAt: Fixture.time(position), content: .obsolete)
+        UserChange(
+            appID: Fixture.app, user: Fixture.ana, position: Position(position), createdAt: Fixture.time(position),
+            content: .obsolete)
     }
 
     private func text(_ actions: [UserFeed.Action]) -> [String] {
@@ -56,7 +58,10 @@ struct UserFeedTests {
         #expect(text(feed.repaired([entry(1), entry(2)])) == ["deliver 1", "deliver 2", "read after 2"])
         #expect(text(feed.repairFailed()) == ["check later"])
         #expect(text(feed.repairIfBehind()) == ["read after 2"])
-        #expect(text(feed.repaired([entry(3), entry(4), entry(5), entry(6)])) == ["deliver 3", "deliver 4", "deliver 5", "deliver 6", "close gap"])
+        #expect(
+            text(feed.repaired([entry(3), entry(4), entry(5), entry(6)])) == [
+                "deliver 3", "deliver 4", "deliver 5", "deliver 6", "close gap",
+            ])
     }
 
     @Test("reading a log that was restored to an older state ends")

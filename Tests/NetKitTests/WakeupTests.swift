@@ -30,9 +30,9 @@ struct WakeupTests {
         let clock = ContinuousClock()
         for _ in 0..<20 {
             wakeup.signal()
-            await wakeup.wait(until: clock.now + .seconds(3600), clock: clock)
+            await wakeup.wait(until: clock.now + .seconds(3600))
             let deadline = clock.now + .milliseconds(20)
-            await wakeup.wait(until: deadline, clock: clock)
+            await wakeup.wait(until: deadline)
             #expect(clock.now >= deadline)
         }
     }

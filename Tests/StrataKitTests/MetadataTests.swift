@@ -6,7 +6,9 @@ import Testing
 
 @Suite("metadata of a conversation in an app")
 struct MetadataTests {
-    private let metadata: Metadata = ["title": "Lunch", "theme": ["background_color": "FFFFFF", "text_color": "000000"], "12345": ["name": "a"]]
+    private let metadata: Metadata = [
+        "title": "Lunch", "theme": ["background_color": "FFFFFF", "text_color": "000000"], "12345": ["name": "a"],
+    ]
 
     @Test("keys and key paths, also with numbers among the keys, return their text", .proves("META-4", "META-5"))
     func reading() {

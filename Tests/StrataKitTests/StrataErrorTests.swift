@@ -21,16 +21,23 @@ struct StrataErrorTests {
     @Test("error numbers equal those of LayerKit's header files", .proves("ERR-1"))
     func numbers() {
         let codes: [(Int, StrataError.Code)] = [
-            (1000, .unknown), (1001, .unauthenticated), (1002, .invalidMessage), (1003, .tooManyParticipants), (1004, .dataLengthExceedsMaximum),
-            (1006, .objectNotSent), (1007, .contentAlreadyAvailable), (1008, .contentAlreadyPurged), (1009, .contentInlined),
+            (1000, .unknown), (1001, .unauthenticated), (1002, .invalidMessage), (1003, .tooManyParticipants),
+            (1004, .dataLengthExceedsMaximum),
+            (1006, .objectNotSent), (1007, .contentAlreadyAvailable), (1008, .contentAlreadyPurged),
+            (1009, .contentInlined),
             (1010, .conversationAlreadyDeleted), (1011, .userNotAParticipant), (1013, .distinctConversationExists),
             (1014, .participantNotAParticipant), (1015, .distinctDeletedConversationExists),
             (1016, .participantsContainBlockedUser), (2000, .invalidKey), (2001, .invalidValue),
-            (5000, .queryControllerExecutionFailure), (6000, .alreadyConnected), (6001, .invalidAppID), (6002, .networkRequestFailed),
-            (6003, .connectionTimeout), (6004, .asyncTimeout), (6005, .invalidIdentifier), (6006, .notConnected), (7004, .notAuthenticated),
-            (7005, .alreadyAuthenticated), (7006, .invalidToken), (9001, .devicePersistenceFailure), (9002, .synchronizationFailure),
-            (9004, .manualSyncFailedNoConnection), (9005, .manualSyncAlreadyInProgress), (9006, .manualSyncAlreadyFullySynced),
-            (9007, .manualSyncNothingToSync), (11001, .messageDeleted), (11002, .conversationDeleted), (12001, .invalidSession),
+            (5000, .queryControllerExecutionFailure), (6000, .alreadyConnected), (6001, .invalidAppID),
+            (6002, .networkRequestFailed),
+            (6003, .connectionTimeout), (6004, .asyncTimeout), (6005, .invalidIdentifier), (6006, .notConnected),
+            (7004, .notAuthenticated),
+            (7005, .alreadyAuthenticated), (7006, .invalidToken), (9001, .devicePersistenceFailure),
+            (9002, .synchronizationFailure),
+            (9004, .manualSyncFailedNoConnection), (9005, .manualSyncAlreadyInProgress),
+            (9006, .manualSyncAlreadyFullySynced),
+            (9007, .manualSyncNothingToSync), (11001, .messageDeleted), (11002, .conversationDeleted),
+            (12001, .invalidSession),
             (12002, .duplicateSession),
         ]
         for (number, code) in codes { #expect(code.number == number && code.domain == .client) }
@@ -55,8 +62,12 @@ struct StrataErrorTests {
     func gaveUp() throws {
         var counter = RetryCounter()
         let last = StrataError(.networkRequestFailed, "HTTP 503")
-        for _ in 1..<RetryPolicy().tries { _ = counter.tryFailed(.transient(last, retryAfter: nil), isConnected: true, random: 0) }
-        guard case .giveUp(let error) = counter.tryFailed(.transient(last, retryAfter: nil), isConnected: true, random: 0) else {
+        for _ in 1..<RetryPolicy().tries {
+            _ = counter.tryFailed(.transient(last, retryAfter: nil), isConnected: true, random: 0)
+        }
+        guard
+            case .giveUp(let error) = counter.tryFailed(.transient(last, retryAfter: nil), isConnected: true, random: 0)
+        else {
             throw StrataError(.unknown, "not given up")
         }
         #expect(error.underlyingErrors as? [StrataError] == [last])
@@ -70,7 +81,8 @@ struct StrataErrorTests {
         let store = try #require(try clients.stores.first)
         let folder = clients.directory.appending(path: "copy")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try FileManager.default.copyItem(at: clients.folder, to: folder.appending(path: clients.folder.lastPathComponent))
+        try FileManager.default.copyItem(
+            at: clients.folder, to: folder.appending(path: clients.folder.lastPathComponent))
         let file = folder.appending(path: clients.folder.lastPathComponent).appending(path: store)
         try FileManager.default.removeItem(at: file)
         try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
@@ -83,7 +95,9 @@ struct StrataErrorTests {
     func payloads() throws {
         let store = try StoreFixture()
         try store.apply(WireJSON.created(WireJSON.conversation(.test(1), isDistinct: true)))
-        let error = #expect(throws: StrataError.self) { try store.write { try $0.newConversation(StoreFixture.newConversation(isDistinct: true)) } }
+        let error = #expect(throws: StrataError.self) {
+            try store.write { try $0.newConversation(StoreFixture.newConversation(isDistinct: true)) }
+        }
         #expect(error?.code == .distinctConversationExists)
         #expect(error?.existing == .test(1))
     }

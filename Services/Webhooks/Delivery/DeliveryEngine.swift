@@ -107,7 +107,7 @@ final class DeliveryEngine: Service {
                 if claimed.isEmpty {
                     // Without active hooks, only the next reading of the hooks brings work.
                     let end = hooks.withLock { $0.isEmpty } ? readAt + Self.hooksInterval : .now + Self.idlePause
-                    await wake.wait(until: end, clock: .continuous)
+                    await wake.wait(until: end)
                 } else {
                     // Not a child task: deliveries in progress are finished after claiming ends.
                     Task { await self.read(claimed) }

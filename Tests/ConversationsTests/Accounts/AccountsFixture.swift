@@ -35,7 +35,8 @@ struct AccountsFixture {
                 base: base, app: .random(), provider: UUID(), keyID: UUID(), nonceKey: nonceKey, clock: clock,
                 signIn: SignIn(
                     database: base.database, directory: base.directory, publisher: base.publisher,
-                    keys: AppKeys(database: base.database, lifetime: .zero), nonceKey: nonceKey, sessionLifetime: lifetime,
+                    keys: AppKeys(database: base.database, lifetime: .zero), nonceKey: nonceKey,
+                    sessionLifetime: lifetime,
                     logger: ServiceFixture.quietLogger, now: { clock.now }),
                 sessions: Sessions(database: base.database, publisher: base.publisher, lifetime: lifetime))
             try await fixture.createApp(fixture.app, provider: fixture.provider, keyID: fixture.keyID)
@@ -43,7 +44,9 @@ struct AccountsFixture {
         }
     }
 
-    func createApp(_ app: AppID, provider: UUID, keyID: UUID, pem: String = TokenMaker.key.publicKey.pemRepresentation) async throws {
+    func createApp(
+        _ app: AppID, provider: UUID, keyID: UUID, pem: String = TokenMaker.key.publicKey.pemRepresentation
+    ) async throws {
         try await base.execute(
             """
             INSERT INTO conversations.app (id, name, provider_id) VALUES ('\(app)', 'test', '\(provider)') ON CONFLICT DO NOTHING;
@@ -58,7 +61,9 @@ struct AccountsFixture {
     }
 
     @discardableResult
-    func open(_ token: TokenMaker) async throws -> SignIn.Opened { try await signIn.open(token.text(), for: app, deadline: .soon) }
+    func open(_ token: TokenMaker) async throws -> SignIn.Opened {
+        try await signIn.open(token.text(), for: app, deadline: .soon)
+    }
 
     /// Returns the failure with which a sign-in is refused; nil if it succeeds.
     func refusal(of token: TokenMaker, app: AppID? = nil) async throws -> Failure? {

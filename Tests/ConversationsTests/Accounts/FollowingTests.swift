@@ -36,12 +36,14 @@ extension StoreTests {
                 try await calls.unfollow("zoe")
                 try await calls.unfollow("zoe")
                 try await calls.unfollow("nobody")
-                let changes = try calls.notices("ana").compactMap { if case .change(let change) = $0 { change } else { nil } }
+                let changes = try calls.notices("ana")
+                    .compactMap { if case .change(let change) = $0 { change } else { nil } }
                 #expect(changes.map(\.position.rawValue) == [1, 2, 3])
                 #expect(
                     changes.map(\.content) == [
                         .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "yan")))),
-                        .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "zoe")))), .unfollowed(UserID(trusted: "zoe")),
+                        .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "zoe")))),
+                        .unfollowed(UserID(trusted: "zoe")),
                     ])
                 // Of changes that cancel each other, only the last is kept in the log, for clients that loaded the list
                 // in between.
@@ -86,7 +88,9 @@ extension StoreTests {
                 #expect(page.users == ["u2", "u1"] && page.total == 4)
                 try await calls.unfollow("u3")
                 #expect(try await calls.listFollowed(pageSize: 1, from: "u3").users == ["u2"])
-                #expect(try await calls.refusal { try await calls.listFollowed(from: "nobody") }?.detail == .property("from_id"))
+                #expect(
+                    try await calls.refusal { try await calls.listFollowed(from: "nobody") }?.detail
+                        == .property("from_id"))
             }
         }
     }

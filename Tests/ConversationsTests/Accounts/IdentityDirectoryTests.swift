@@ -19,7 +19,9 @@ import Testing
                 #expect(found.count == 3)
                 for user in users { #expect(found[user] == Identity(basic: BasicIdentity(userID: user))) }
                 // A second directory with an empty cache.
-                #expect(try await IdentityDirectory(database: service.database).basic(users, in: app, deadline: deadline).count == 3)
+                #expect(
+                    try await IdentityDirectory(database: service.database).basic(users, in: app, deadline: deadline)
+                        .count == 3)
                 #expect(try await service.number(count) == (round == 0 ? 0 : 3))
                 try await service.directory.ensure(users, in: app, deadline: deadline) { () throws(Failure) in false }
                 #expect(try await service.number(count) == (round == 0 ? 0 : 3))
@@ -32,11 +34,14 @@ import Testing
         try await service.directory.ensure(users, in: app, deadline: deadline) { () throws(Failure) in true }
     }
 
-    @Test("two sweeps a day apart delete an unreferenced identity that is only an id; a mention between the sweeps keeps it")
+    @Test(
+        "two sweeps a day apart delete an unreferenced identity that is only an id; a mention between the sweeps keeps it"
+    )
     func swept() async throws {
         try await ServiceFixture.run { service in
             let maintenance = Maintenance(
-                database: service.database, retention: .seconds(48 * 3600), interval: .seconds(600), logger: ServiceFixture.quietLogger)
+                database: service.database, retention: .seconds(48 * 3600), interval: .seconds(600),
+                logger: ServiceFixture.quietLogger)
             let users = ["bare", "mentioned", "talking", "followed", "session", "named"].map { UserID(trusted: $0) }
             // Create the identities, as earlier versions did on reading.
             try await ensure(users, in: app, service)
@@ -56,7 +61,8 @@ import Testing
             #expect(try await service.number("SELECT count(*) FROM conversations.identity WHERE is_doomed") == 2)
             // Another instance with an empty cache sees a new conversation with one of them.
             let mentioned = UserID(trusted: "mentioned")
-            try await IdentityDirectory(database: service.database).ensure([mentioned], in: app, deadline: deadline) { () throws(Failure) in true }
+            try await IdentityDirectory(database: service.database)
+                .ensure([mentioned], in: app, deadline: deadline) { () throws(Failure) in true }
             try await service.execute(dayPasses)
             #expect(try await maintenance.sweep(deadline: .soon) == 1)
             #expect(try await service.number("SELECT count(*) FROM conversations.identity WHERE user_id = 'bare'") == 0)
@@ -76,7 +82,9 @@ import Testing
                     group.addTask {
                         // Each task has its own directory, as in separate instances.
                         let directory = IdentityDirectory(database: database)
-                        try await directory.ensure(users.shuffled(), in: app, deadline: deadline) { () throws(Failure) in true }
+                        try await directory.ensure(users.shuffled(), in: app, deadline: deadline) {
+                            () throws(Failure) in true
+                        }
                         return try await directory.basic(users.shuffled(), in: app, deadline: deadline).count
                     }
                 }
@@ -92,9 +100,11 @@ import Testing
         try await ServiceFixture.run { service in
             let (ana, other) = (UserID(trusted: "ana"), AppID.random())
             for app in [app, other] { try await ensure([ana], in: app, service) }
-            try await service.execute("UPDATE conversations.identity SET display_name = 'Ana' WHERE app_id = '\(other)'")
+            try await service.execute(
+                "UPDATE conversations.identity SET display_name = 'Ana' WHERE app_id = '\(other)'")
             #expect(try await service.directory.full([ana], in: app, deadline: deadline)[ana]?.basic.displayName == nil)
-            #expect(try await service.directory.full([ana], in: other, deadline: deadline)[ana]?.basic.displayName == "Ana")
+            #expect(
+                try await service.directory.full([ana], in: other, deadline: deadline)[ana]?.basic.displayName == "Ana")
         }
     }
 
@@ -105,7 +115,9 @@ import Testing
             let remembering = IdentityDirectory(database: service.database, lifetime: .seconds(3600))
             let forgetful = IdentityDirectory(database: service.database, lifetime: .zero)
             try await ensure([ana], in: app, service)
-            for directory in [remembering, forgetful] { _ = try await directory.basic([ana], in: app, deadline: deadline) }
+            for directory in [remembering, forgetful] {
+                _ = try await directory.basic([ana], in: app, deadline: deadline)
+            }
             try await service.execute("UPDATE conversations.identity SET display_name = 'Ana'")
             #expect(try await remembering.basic([ana], in: app, deadline: deadline)[ana]?.displayName == nil)
             #expect(try await forgetful.basic([ana], in: app, deadline: deadline)[ana]?.displayName == "Ana")

@@ -11,7 +11,10 @@ import Testing
     func lifetime() throws {
         let nonce = Nonce.issue(with: key, at: now)
         #expect(nonce.text.utf8.count == 56)
-        #expect(nonce.text.utf8.allSatisfy { "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8.contains($0) })
+        #expect(
+            nonce.text.utf8.allSatisfy {
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8.contains($0)
+            })
         let read = try #require(Nonce.verify(nonce.text, with: key, at: now))
         #expect(read == nonce)
         #expect(read.expiresAt == now + 600)
@@ -40,7 +43,9 @@ import Testing
         }
     }
 
-    @Test("malformed nonces are refused", arguments: ["", "abc", String(repeating: "A", count: 56), String(repeating: "=", count: 56), "\u{1F600}"])
+    @Test(
+        "malformed nonces are refused",
+        arguments: ["", "abc", String(repeating: "A", count: 56), String(repeating: "=", count: 56), "\u{1F600}"])
     func garbage(_ text: String) {
         #expect(Nonce.verify(text, with: key, at: now) == nil)
     }

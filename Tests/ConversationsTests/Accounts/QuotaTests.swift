@@ -13,7 +13,9 @@ extension StoreTests {
     @Suite struct QuotaTests {
         private let quotas = CallsFixture.quotas
 
-        @Test("the quota of follows ignores users met in conversations; a refused follow stores nothing, and unfollowing frees quota")
+        @Test(
+            "the quota of follows ignores users met in conversations; a refused follow stores nothing, and unfollowing frees quota"
+        )
         func followed() async throws {
             try await CallsFixture.run { calls in
                 let most = try #require(quotas.followed)
@@ -23,22 +25,30 @@ extension StoreTests {
                 let refusal = try await calls.refusal { try await calls.follow(["new1", "new2"]) }
                 #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("user_ids"))
                 #expect(try await calls.identities() == identities)
-                let refused = await concurrently(6) { number in try await calls.refusal { try await calls.follow(["other\(number)"]) } != nil }
+                let refused = await concurrently(6) { number in
+                    try await calls.refusal { try await calls.follow(["other\(number)"]) } != nil
+                }
                 #expect(refused.filter { $0 }.count == 5)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'") == Int64(most))
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'")
+                        == Int64(most))
                 try await calls.unfollow("user1")
                 try await calls.follow(["user2", "new1"])
                 #expect(try await calls.isFollowed("new1"))
             }
         }
 
-        @Test("users met in a deleted conversation stay followed without quota or identity; a user who never signed in is dropped")
+        @Test(
+            "users met in a deleted conversation stay followed without quota or identity; a user who never signed in is dropped"
+        )
         func forgotten() async throws {
             try await CallsFixture.run { calls in
                 let most = try #require(quotas.followed)
                 let others = CallsFixture.participantsLimit - 1
                 var conversations: [ConversationID] = []
-                for round in 0..<3 { conversations.append(try await calls.conversation((0..<others).map { "met\(round)-\($0)" })) }
+                for round in 0..<3 {
+                    conversations.append(try await calls.conversation((0..<others).map { "met\(round)-\($0)" }))
+                }
                 conversations.append(try await calls.conversation(["bare", "signed-in"]))
                 try await calls.execute(
                     """
@@ -51,7 +61,9 @@ extension StoreTests {
                     """)
                 for id in conversations {
                     try await calls.delete(id, .allParticipants)
-                    try await calls.execute("UPDATE conversations.conversation SET deleted_at = now() - interval '40 days' WHERE id = '\(id)'")
+                    try await calls.execute(
+                        "UPDATE conversations.conversation SET deleted_at = now() - interval '40 days' WHERE id = '\(id)'"
+                    )
                 }
                 while try await calls.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0 {}
                 let rows = "SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'"
@@ -91,19 +103,26 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.follow(["eve"], by: "ben")
                 let follow = "conversations.follow_users_within('\(calls.app)', 'ana', ARRAY['eve', 'fay'], NULL)"
-                let lock = "SELECT FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = 'eve' FOR UPDATE NOWAIT"
-                let locked = try await calls.holding(follow, until: 0) { try await calls.number("SELECT count(*) FROM (\(lock)) x") }
+                let lock =
+                    "SELECT FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = 'eve' FOR UPDATE NOWAIT"
+                let locked = try await calls.holding(follow, until: 0) {
+                    try await calls.number("SELECT count(*) FROM (\(lock)) x")
+                }
                 #expect(locked == 1)
                 #expect(Set(try await calls.followed(by: "ana")) == ["eve", "fay"])
             }
         }
 
-        @Test("unfollowing a user who was never met deletes the row; unfollowing a user who was met keeps an unfollowed row")
+        @Test(
+            "unfollowing a user who was never met deletes the row; unfollowing a user who was met keeps an unfollowed row"
+        )
         func unfollowed() async throws {
             try await CallsFixture.run { calls in
                 try await calls.follow(["eve"])
                 try await calls.unfollow("eve")
-                #expect(try await calls.number("SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'")
+                        == 0)
                 let id = try await calls.conversation(["ben"])
                 try await calls.patch(id, [remove("ben")])
                 try await calls.unfollow("ben")
@@ -115,7 +134,9 @@ extension StoreTests {
         func devices() async throws {
             try await CallsFixture.run { calls in
                 let most = try #require(quotas.pushTokens)
-                let refused = await concurrently(most + 3) { number in try await calls.refusal { try await calls.setPushToken("device\(number)") } }
+                let refused = await concurrently(most + 3) { number in
+                    try await calls.refusal { try await calls.setPushToken("device\(number)") }
+                }
                 #expect(refused.compactMap { $0 }.map(\.detail) == Array(repeating: .property("device_id"), count: 3))
                 let count = "SELECT count(*) FROM conversations.push_token WHERE app_id = '\(calls.app)'"
                 #expect(try await calls.number(count) == Int64(most))
@@ -134,15 +155,23 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let (most, bytes) = (try #require(quotas.uploads), Int64(try #require(quotas.uploadBytes)))
                 let first = try await calls.content()
-                let refused = await concurrently(most + 2) { _ in try await calls.refusal { try await calls.content(uploaded: false) } }
-                #expect(refused.compactMap { $0 }.map(\.detail) == Array(repeating: .property("Upload-Content-Length"), count: 3))
+                let refused = await concurrently(most + 2) { _ in
+                    try await calls.refusal { try await calls.content(uploaded: false) }
+                }
+                #expect(
+                    refused.compactMap { $0 }.map(\.detail)
+                        == Array(repeating: .property("Upload-Content-Length"), count: 3))
                 let id = try await calls.conversation(["ben"])
                 _ = try await calls.send(id, parts: [.text("look"), .content(first)])
                 _ = try await calls.content()
                 #expect(try await calls.refusal { try await calls.content() }?.code == .invalidProperty)
                 // The byte quota, with another user.
-                #expect(try await calls.refusal { try await calls.content(of: "ben", size: bytes + 1) }?.detail == .property("Upload-Content-Length"))
-                let large = await concurrently(3) { _ in try await calls.refusal { try await calls.content(of: "ben", size: bytes / 2 + 1) } }
+                #expect(
+                    try await calls.refusal { try await calls.content(of: "ben", size: bytes + 1) }?.detail
+                        == .property("Upload-Content-Length"))
+                let large = await concurrently(3) { _ in
+                    try await calls.refusal { try await calls.content(of: "ben", size: bytes / 2 + 1) }
+                }
                 #expect(large.compactMap { $0 }.count == 2)
             }
         }
@@ -157,7 +186,9 @@ extension StoreTests {
                 #expect(refused.compactMap { $0 }.count == 4)
                 let other = calls.with(app: .random())
                 let large = await concurrently(8) { number in
-                    try await other.refusal { try await other.content(of: "user\(number)", size: bytes / 5, uploaded: false) }
+                    try await other.refusal {
+                        try await other.content(of: "user\(number)", size: bytes / 5, uploaded: false)
+                    }
                 }
                 #expect(large.compactMap { $0 }.count == 3)
             }
@@ -171,8 +202,12 @@ extension StoreTests {
                 let many = (0...CallsFixture.participantsLimit).map { "many\($0)" }
                 #expect(try await calls.refusal { try await calls.create(many) }?.detail == .property("participants"))
                 #expect(try await calls.refusal { try await calls.create(["taken"], id: id) }?.code == .idInUse)
-                #expect(try await calls.refusal { try await calls.patch(id, by: "eve", [add("stranger")]) }?.code == .notFound)
-                #expect(try await calls.refusal { try await calls.patch(id, many.map { add($0) }) }?.detail == .property("participants"))
+                #expect(
+                    try await calls.refusal { try await calls.patch(id, by: "eve", [add("stranger")]) }?.code
+                        == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.patch(id, many.map { add($0) }) }?.detail
+                        == .property("participants"))
                 try await calls.patch(id, [add("gone"), remove("gone")])
                 #expect(try await calls.identities() == before)
                 try await calls.patch(id, [add("cleo")])
@@ -181,7 +216,9 @@ extension StoreTests {
         }
 
         /// Runs `body` in `count` concurrent tasks and returns the results of those that succeed.
-        private func concurrently<Value: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value) async -> [Value] {
+        private func concurrently<Value: Sendable>(
+            _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value
+        ) async -> [Value] {
             await withTaskGroup(of: Value?.self) { group in
                 for number in 0..<count { group.addTask { try? await body(number) } }
                 return await group.reduce(into: []) { if let value = $1 { $0.append(value) } }
@@ -191,7 +228,9 @@ extension StoreTests {
 }
 
 extension CallsFixture {
-    func identities() async throws -> Int64 { try await number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(app)'") }
+    func identities() async throws -> Int64 {
+        try await number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(app)'")
+    }
 
     func setPushToken(_ device: String, of user: String = "ana") async throws {
         _ = try await call(

@@ -32,8 +32,11 @@ import Testing
         try await AccountsFixture.run { accounts in
             let digest = try await accounts.open(accounts.token()).sessionToken.digest
             for _ in 0..<2 { try await accounts.sessions.end(digest, deadline: .soon) }
-            await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find(digest, deadline: .soon) }
-            let expected = UserNotice(appID: accounts.app, user: UserID(trusted: "ana"), content: .sessionEnded(tokenDigest: digest))
+            await #expect(throws: Failure.sessionEnded) {
+                _ = try await accounts.sessions.find(digest, deadline: .soon)
+            }
+            let expected = UserNotice(
+                appID: accounts.app, user: UserID(trusted: "ana"), content: .sessionEnded(tokenDigest: digest))
             #expect(try accounts.base.published.notices() == [expected])
         }
     }
@@ -44,13 +47,19 @@ import Testing
             let digest = try await accounts.open(accounts.token()).sessionToken.digest
             let left = "SELECT round(extract(epoch FROM expires_at - now()) / 86400)::int8 FROM conversations.session"
             func age(_ days: Int) async throws {
-                try await accounts.base.execute("UPDATE conversations.session SET expires_at = now() + interval '30 days' - interval '\(days) days'")
+                try await accounts.base.execute(
+                    "UPDATE conversations.session SET expires_at = now() + interval '30 days' - interval '\(days) days'"
+                )
             }
             #expect(try await accounts.base.number(left) == 30)
-            try await accounts.base.execute("UPDATE conversations.session SET expires_at = now() + interval '29 days 12 hours'")
-            let before = try await accounts.base.number("SELECT extract(epoch FROM expires_at)::int8 FROM conversations.session")
+            try await accounts.base.execute(
+                "UPDATE conversations.session SET expires_at = now() + interval '29 days 12 hours'")
+            let before = try await accounts.base.number(
+                "SELECT extract(epoch FROM expires_at)::int8 FROM conversations.session")
             _ = try await accounts.sessions.find(digest, deadline: .soon)
-            #expect(try await accounts.base.number("SELECT extract(epoch FROM expires_at)::int8 FROM conversations.session") == before)
+            #expect(
+                try await accounts.base.number("SELECT extract(epoch FROM expires_at)::int8 FROM conversations.session")
+                    == before)
             try await age(2)
             _ = try await accounts.sessions.find(digest, deadline: .soon)
             #expect(try await accounts.base.number(left) == 30)
@@ -58,20 +67,26 @@ import Testing
             #expect(try await accounts.sessions.ended([digest], deadline: .soon).isEmpty)
             #expect(try await accounts.base.number(left) == 30)
             try await age(30)
-            await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find(digest, deadline: .soon) }
+            await #expect(throws: Failure.sessionEnded) {
+                _ = try await accounts.sessions.find(digest, deadline: .soon)
+            }
         }
     }
 
-    @Test("a session has its creation time and the earliest time of a complete replay: the later of creation and log start")
+    @Test(
+        "a session has its creation time and the earliest time of a complete replay: the later of creation and log start"
+    )
     func begins() async throws {
         try await AccountsFixture.run { accounts in
             let digest = try await accounts.open(accounts.token()).sessionToken.digest
-            let made = try await accounts.base.number("SELECT (extract(epoch FROM created_at) * 1000000)::int8 FROM conversations.session")
+            let made = try await accounts.base.number(
+                "SELECT (extract(epoch FROM created_at) * 1000000)::int8 FROM conversations.session")
             let session = try await accounts.sessions.find(digest, deadline: .soon)
             #expect(session.createdAt.microseconds == made)
             #expect(session.replayableSince == session.createdAt)
             try await accounts.base.execute(
-                "UPDATE conversations.log_begin SET at = (SELECT created_at + interval '1 hour' FROM conversations.session)")
+                "UPDATE conversations.log_begin SET at = (SELECT created_at + interval '1 hour' FROM conversations.session)"
+            )
             let later = try await accounts.sessions.find(digest, deadline: .soon)
             #expect(later.createdAt == session.createdAt)
             // Includes the 30 s margin of a replay.
@@ -88,7 +103,10 @@ import Testing
             let unknown = SessionToken.random().digest
             try await accounts.base.execute("UPDATE conversations.identity SET suspended = true WHERE user_id = 'cleo'")
             try await accounts.sessions.end(second, deadline: .soon)
-            #expect(try await accounts.sessions.ended([third, first, unknown, second], deadline: .soon) == [third, unknown, second])
+            #expect(
+                try await accounts.sessions.ended([third, first, unknown, second], deadline: .soon) == [
+                    third, unknown, second,
+                ])
             #expect(try await accounts.sessions.ended([], deadline: .soon).isEmpty)
             try await accounts.base.execute("UPDATE conversations.app SET suspended = true")
             #expect(try await accounts.sessions.ended([first], deadline: .soon) == [first])

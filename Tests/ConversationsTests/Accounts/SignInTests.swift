@@ -24,8 +24,10 @@ import Testing
                 }
             let opened = try await accounts.open(token)
             let expected = Identity(
-                basic: BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Ana Silva", avatarURL: "https://example.org/a.png"),
-                firstName: "Ana", lastName: "Silva", phoneNumber: "+41 1", emailAddress: "ana@example.org", publicKey: "key",
+                basic: BasicIdentity(
+                    userID: UserID(trusted: "ana"), displayName: "Ana Silva", avatarURL: "https://example.org/a.png"),
+                firstName: "Ana", lastName: "Silva", phoneNumber: "+41 1", emailAddress: "ana@example.org",
+                publicKey: "key",
                 metadata: ["team": "blue"])
             #expect(opened.identity == expected)
             #expect(opened.sessionToken.text.utf8.count == 43)
@@ -54,7 +56,8 @@ import Testing
         try await AccountsFixture.run { accounts in
             let key = UUID()
             try await accounts.createApp(
-                accounts.app, provider: accounts.provider, keyID: key, pem: TokenMaker.otherKey.publicKey.pkcs1PEMRepresentation)
+                accounts.app, provider: accounts.provider, keyID: key,
+                pem: TokenMaker.otherKey.publicKey.pkcs1PEMRepresentation)
             try await accounts.open(
                 accounts.token()
                     .changed {
@@ -72,9 +75,16 @@ import Testing
         ("RS256 without a signature", { $0.signer = .nobody }),
         (
             "HS256 with the public key as the secret",
-            { ($0.header["alg"], $0.signer) = ("HS256", .hmac(secret: Array(TokenMaker.key.publicKey.pemRepresentation.utf8))) }
+            {
+                ($0.header["alg"], $0.signer) = (
+                    "HS256", .hmac(secret: Array(TokenMaker.key.publicKey.pemRepresentation.utf8))
+                )
+            }
         ),
-        ("an HMAC that calls itself RS256", { $0.signer = .hmac(secret: Array(TokenMaker.key.publicKey.pemRepresentation.utf8)) }),
+        (
+            "an HMAC that calls itself RS256",
+            { $0.signer = .hmac(secret: Array(TokenMaker.key.publicKey.pemRepresentation.utf8)) }
+        ),
         ("RS512", { $0.header["alg"] = "RS512" }),
         ("another typ", { $0.header["typ"] = "JWE" }),
         ("no typ", { $0.header["typ"] = nil }),
@@ -107,7 +117,10 @@ import Testing
         ("a name that cannot be stored", { $0.claims["display_name"] = "a\u{0}" }),
         ("a name that is too long", { $0.claims["display_name"] = String(repeating: "n", count: 129) }),
         ("metadata that nests", { $0.claims["metadata"] = ["a": ["b": "c"]] }),
-        ("too many metadata keys", { $0.claims["metadata"] = Dictionary(uniqueKeysWithValues: (0..<17).map { ("k\($0)", "v") }) }),
+        (
+            "too many metadata keys",
+            { $0.claims["metadata"] = Dictionary(uniqueKeysWithValues: (0..<17).map { ("k\($0)", "v") }) }
+        ),
     ]
 
     @Test("every invalid token is refused with the same message and leaves its nonce unused")
@@ -129,8 +142,10 @@ import Testing
         try await AccountsFixture.run { accounts in
             let good = try accounts.token().text()
             let texts = [
-                ".", "..", "...", "a.b.c", "\u{1F600}", good + ".", good + "A", "." + good, good.replacing(".", with: "~"), String(good.dropLast(8)),
-                String(repeating: "A", count: 17_000), good + String(repeating: "A", count: 17_000), "e30.e30.e30", "bnVsbA.bnVsbA.", "W10.W10.W10",
+                ".", "..", "...", "a.b.c", "\u{1F600}", good + ".", good + "A", "." + good,
+                good.replacing(".", with: "~"), String(good.dropLast(8)),
+                String(repeating: "A", count: 17_000), good + String(repeating: "A", count: 17_000), "e30.e30.e30",
+                "bnVsbA.bnVsbA.", "W10.W10.W10",
                 Base64URL.encode(Array(String(repeating: "[", count: 5000).utf8)) + ".e30.e30",
             ]
             for text in texts { #expect(try await accounts.refusal(of: text) == .invalidToken, "\(text.prefix(20))") }
@@ -141,7 +156,8 @@ import Testing
     @Test("a clock skew of one minute is accepted")
     func skew() async throws {
         try await AccountsFixture.run { accounts in
-            try await accounts.open(accounts.token().changed { $0.claims["iat"] = Int(accounts.clock.now.timeIntervalSince1970) + 55 })
+            try await accounts.open(
+                accounts.token().changed { $0.claims["iat"] = Int(accounts.clock.now.timeIntervalSince1970) + 55 })
         }
     }
 
@@ -174,7 +190,9 @@ import Testing
                 let tokens = try (0..<8).map { try accounts.token("user\(round)-\($0 % 2)", nonce: nonce).text() }
                 let (signIn, app) = (accounts.signIn, accounts.app)
                 let won = await withTaskGroup(of: Bool.self) { group in
-                    for token in tokens { group.addTask { (try? await signIn.open(token, for: app, deadline: .soon)) != nil } }
+                    for token in tokens {
+                        group.addTask { (try? await signIn.open(token, for: app, deadline: .soon)) != nil }
+                    }
                     return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
                 }
                 #expect(won == 1)
@@ -188,7 +206,9 @@ import Testing
         try await AccountsFixture.run { accounts in
             let (otherApp, otherKey) = (AppID.random(), UUID())
             try await accounts.createApp(otherApp, provider: UUID(), keyID: otherKey)
-            #expect(try await accounts.refusal(of: accounts.token().changed { $0.header["kid"] = otherKey.uuidString }) == .invalidToken)
+            #expect(
+                try await accounts.refusal(of: accounts.token().changed { $0.header["kid"] = otherKey.uuidString })
+                    == .invalidToken)
             #expect(try await accounts.refusal(of: accounts.token(), app: otherApp) == .invalidToken)
         }
     }
@@ -201,7 +221,10 @@ import Testing
             try await accounts.base.execute("UPDATE conversations.identity SET suspended = true")
             let nonce = accounts.nonce()
             #expect(try await accounts.refusal(of: accounts.token(nonce: nonce)) == .userSuspended)
-            #expect(try await accounts.sessions.ended([opened.sessionToken.digest], deadline: .soon) == [opened.sessionToken.digest])
+            #expect(
+                try await accounts.sessions.ended([opened.sessionToken.digest], deadline: .soon) == [
+                    opened.sessionToken.digest
+                ])
             try await accounts.base.execute("UPDATE conversations.identity SET suspended = false")
             try await accounts.open(accounts.token(nonce: nonce))
             try await accounts.base.execute("UPDATE conversations.app SET suspended = true")
@@ -212,12 +235,14 @@ import Testing
     @Test("a token with new claims changes the identity, in the user's own log, once")
     func identityChange() async throws {
         try await AccountsFixture.run { accounts in
-            try await accounts.open(accounts.token().changed { ($0.claims["display_name"], $0.claims["first_name"]) = ("Ana", "Ana") })
+            try await accounts.open(
+                accounts.token().changed { ($0.claims["display_name"], $0.claims["first_name"]) = ("Ana", "Ana") })
             let ana = UserID(trusted: "ana")
             _ = try await accounts.base.directory.basic([ana], in: accounts.app, deadline: .soon)
             for _ in 0..<2 {
                 let opened = try await accounts.open(
-                    accounts.token().changed { ($0.claims["display_name"], $0.claims["first_name"]) = ("Ana \"B\"", "Ana") })
+                    accounts.token()
+                        .changed { ($0.claims["display_name"], $0.claims["first_name"]) = ("Ana \"B\"", "Ana") })
                 #expect(opened.identity.basic.displayName == "Ana \"B\"")
                 #expect(opened.identity.firstName == "Ana")
             }
@@ -231,7 +256,8 @@ import Testing
             }
             #expect(identity == Identity(basic: BasicIdentity(userID: ana, displayName: "Ana \"B\""), firstName: "Ana"))
             #expect(change.position == Position(1))
-            #expect(try await accounts.base.number("SELECT count(*) FROM conversations.user_change WHERE kind = 4") == 1)
+            #expect(
+                try await accounts.base.number("SELECT count(*) FROM conversations.user_change WHERE kind = 4") == 1)
             let remembered = try await accounts.base.directory.basic([ana], in: accounts.app, deadline: .soon)
             #expect(remembered[ana]?.displayName == "Ana \"B\"")
         }

@@ -19,11 +19,14 @@ extension StoreTests {
                 #expect(list.allSatisfy { $0.status == .sent && $0.parts.count == 1 })
                 #expect(try await calls.announcements(of: "ben").map(\.id) == [first])
                 #expect(try await calls.announcements(of: "cleo").isEmpty)
-                let told = try calls.notices("ana").compactMap { if case .change(let change) = $0 { change } else { nil } }
+                let told = try calls.notices("ana")
+                    .compactMap { if case .change(let change) = $0 { change } else { nil } }
                 #expect(told.map(\.content) == list.reversed().map { .announced($0) })
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == told)
                 #expect(try await calls.announcements(of: "ana", from: second).map(\.id) == [first])
-                #expect(try await calls.refusal { try await calls.announcements(of: "ana", from: .random()) }?.detail == .property("from_id"))
+                #expect(
+                    try await calls.refusal { try await calls.announcements(of: "ana", from: .random()) }?.detail
+                        == .property("from_id"))
                 // A repetition notifies no user again.
                 #expect(try await calls.refusal { try await calls.announce(["ana"], id: first) }?.code == .idInUse)
                 #expect(try calls.notices("ana").count == 2)
@@ -46,10 +49,13 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.register()
                 let id = try await calls.announce(["ana", "ben"])
-                for kind in [ReceiptKind.delivery, .delivery, .read, .delivery, .read] { try await calls.receipt(kind, id, by: "ana") }
+                for kind in [ReceiptKind.delivery, .delivery, .read, .delivery, .read] {
+                    try await calls.receipt(kind, id, by: "ana")
+                }
                 #expect(try await calls.announcements(of: "ana").first?.status == .read)
                 #expect(try await calls.announcements(of: "ben").first?.status == .sent)
-                let told = try calls.notices("ana").dropFirst().compactMap { if case .change(let change) = $0 { change.content } else { nil } }
+                let told = try calls.notices("ana").dropFirst()
+                    .compactMap { if case .change(let change) = $0 { change.content } else { nil } }
                 #expect(told == [.announcementStatus(id, .delivered), .announcementStatus(id, .read)])
                 #expect(try calls.notices("ben").count == 1)
                 #expect(try await calls.refusal { try await calls.receipt(.read, id, by: "cleo") }?.code == .notFound)
@@ -64,10 +70,13 @@ extension StoreTests {
                 try await calls.removeAnnouncement(id, by: "ana")
                 #expect(try await calls.announcements(of: "ana").isEmpty)
                 #expect(try await calls.announcements(of: "ben").count == 1)
-                #expect(try await calls.refusal { try await calls.removeAnnouncement(id, by: "ana") }?.code == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.removeAnnouncement(id, by: "ana") }?.code == .notFound)
                 #expect(try await calls.refusal { try await calls.receipt(.read, id, by: "ana") }?.code == .notFound)
                 let log = try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges
-                #expect(log.map(\.content) == [.obsolete, .announcementDeleted(id)] && log.map(\.position.rawValue) == [1, 2])
+                #expect(
+                    log.map(\.content) == [.obsolete, .announcementDeleted(id)]
+                        && log.map(\.position.rawValue) == [1, 2])
             }
         }
     }

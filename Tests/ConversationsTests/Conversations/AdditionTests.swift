@@ -13,9 +13,13 @@ extension StoreTests {
         private let server = ""
 
         /// Expects a refusal that names the participants.
-        private func refuses(_ calls: CallsFixture, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void) async throws {
+        private func refuses(
+            _ calls: CallsFixture, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+        ) async throws {
             let refusal = try await calls.refusal(body)
-            #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("participants"), sourceLocation: sourceLocation)
+            #expect(
+                refusal?.code == .invalidProperty && refusal?.detail == .property("participants"),
+                sourceLocation: sourceLocation)
         }
 
         private func counted(_ calls: CallsFixture, _ user: String, by adder: String = "ana") async throws -> Int64 {
@@ -31,7 +35,9 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.register()
                 try await calls.patchApp(additions: 3)
-                let (first, distinct) = (try await calls.conversation(), try await calls.create(["ben"], distinct: true).id)
+                let (first, distinct) = (
+                    try await calls.conversation(), try await calls.create(["ben"], distinct: true).id
+                )
                 let other = try await calls.conversation(["cleo"], metadata: ["a": "1"])
                 try await calls.patch(other, [add("ben")])
                 #expect(try await counted(calls, "ben") == 3)
@@ -46,7 +52,9 @@ extension StoreTests {
                 // Removing and adding again counts as another addition. A refused patch leaves the metadata unchanged.
                 try await calls.patch(other, [remove("ben")])
                 let position = try await calls.get(other).conversation.position
-                try await refuses(calls) { try await calls.patch(other, [add("ben"), add("dora")], metadata: [set("a", "2")]) }
+                try await refuses(calls) {
+                    try await calls.patch(other, [add("ben"), add("dora")], metadata: [set("a", "2")])
+                }
                 let view = try await calls.get(other).conversation
                 #expect(view.position == position && view.participants.map(\.userID.rawValue) == ["ana", "cleo"])
                 #expect(try await calls.tree(other) == ["a": "1"])
@@ -77,7 +85,8 @@ extension StoreTests {
                         let calls = number.isMultiple(of: 2) ? calls : calls.otherInstance
                         tasks.addTask {
                             if number == 0 { return (try? await calls.patch(id, [add("ben")])) != nil }
-                            return (try? await calls.create(number.isMultiple(of: 3) ? ["dora", "ben"] : ["ben"])) != nil
+                            return (try? await calls.create(number.isMultiple(of: 3) ? ["dora", "ben"] : ["ben"]))
+                                != nil
                         }
                     }
                     return await tasks.reduce(into: 0) { $0 += $1 ? 1 : 0 }
@@ -156,7 +165,9 @@ extension StoreTests {
                 // A creation without others, or one that finds an existing distinct conversation, adds nobody.
                 _ = try await calls.conversation([])
                 #expect(try await calls.create(["dora"], distinct: true, byServer: true).isNew)
-                try await calls.execute("INSERT INTO conversations.follow VALUES ('\(calls.app)', 'dora', 'ana', false) ON CONFLICT DO NOTHING")
+                try await calls.execute(
+                    "INSERT INTO conversations.follow VALUES ('\(calls.app)', 'dora', 'ana', false) ON CONFLICT DO NOTHING"
+                )
                 #expect(try await !calls.create(["dora"], distinct: true).isNew)
                 try await refuses(calls) { _ = try await calls.create(["dora"]) }
             }
@@ -176,7 +187,9 @@ extension StoreTests {
                 #expect(try await calls.create(["ana", "ben"], by: server).isNew)
                 try await calls.patchApp(addedBy: "anyone")
                 #expect(try await calls.create(["ben"], byServer: true).isNew)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.addition WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.addition WHERE app_id = '\(calls.app)'")
+                        == 0)
                 // Leaving and removal are no additions.
                 try await calls.patchApp(addedBy: "server")
                 try await calls.patch(own, by: "ben", [remove("cleo"), remove("ben")])
@@ -191,9 +204,13 @@ extension StoreTests {
                 try await calls.patchApp(additions: 0)
                 let id = try await calls.conversation([])
                 let name = IdempotencyKey.random
-                try await refuses(calls) { _ = try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(id, add: "ben")) }
+                try await refuses(calls) {
+                    _ = try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(id, add: "ben"))
+                }
                 try await calls.patchApp(additions: 2)
-                for _ in 0..<3 { try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(id, add: "ben")) }
+                for _ in 0..<3 {
+                    try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(id, add: "ben"))
+                }
                 #expect(try await counted(calls, "ben") == 1)
             }
         }

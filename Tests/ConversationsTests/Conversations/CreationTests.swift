@@ -11,9 +11,12 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let origin = Change.Origin(connection: .max, request: 7)
                 let id = ConversationID.random()
-                let created = try await calls.create(["zoe", "ben", "ben", "ana"], id: id, metadata: ["a.b": "1", "c": "2"], origin: origin)
+                let created = try await calls.create(
+                    ["zoe", "ben", "ben", "ana"], id: id, metadata: ["a.b": "1", "c": "2"], origin: origin)
                 let conversation = created.view.conversation
-                #expect(created.isNew && created.id == id && !conversation.isDistinct && conversation.position == Position(1))
+                #expect(
+                    created.isNew && created.id == id && !conversation.isDistinct
+                        && conversation.position == Position(1))
                 #expect(conversation.participants.map(\.userID.rawValue) == ["ana", "ben", "zoe"])
                 #expect(conversation.metadata?.flat == ["a.b": "1", "c": "2"])
                 #expect(try await calls.tree(id) == ["a.b": "1", "c": "2"])
@@ -22,7 +25,8 @@ extension StoreTests {
                 let change = Change(
                     appID: calls.app, conversationID: id, position: Position(1),
                     createdAt: try #require(try calls.publishedChanges(of: id).first).createdAt,
-                    actor: UserID(trusted: "ana"), origin: origin, messageCount: 0, counts: [:], content: .conversationCreated(conversation))
+                    actor: UserID(trusted: "ana"), origin: origin, messageCount: 0, counts: [:],
+                    content: .conversationCreated(conversation))
                 #expect(try calls.publishedChanges(of: id) == [change])
                 #expect(try await calls.readChanges(id).changes == [change.withoutTree])
                 for user in ["ana", "ben", "zoe"] {
@@ -45,16 +49,22 @@ extension StoreTests {
             }
         }
 
-        @Test("every caller finds a distinct match for any spelling of the set, with its last message and without an announcement")
+        @Test(
+            "every caller finds a distinct match for any spelling of the set, with its last message and without an announcement"
+        )
         func found() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben", "cleo"], distinct: true, metadata: ["t": "1"]).id
                 let message = try await calls.send(id, by: "ben")
                 let published = calls.published.all.count
-                for (actor, others) in [("ana", ["cleo", "ben"]), ("ben", ["ana", "cleo", "ana"]), ("cleo", ["ana", "ben", "cleo"])] {
+                for (actor, others) in [
+                    ("ana", ["cleo", "ben"]), ("ben", ["ana", "cleo", "ana"]), ("cleo", ["ana", "ben", "cleo"]),
+                ] {
                     for metadata in [nil, ["t": "1"]] {
                         let found = try await calls.create(others, by: actor, distinct: true, metadata: metadata)
-                        #expect(!found.isNew && found.id == id && found.view.lastMessage?.id == message.id && found.view.conversation.isDistinct)
+                        #expect(
+                            !found.isNew && found.id == id && found.view.lastMessage?.id == message.id
+                                && found.view.conversation.isDistinct)
                     }
                 }
                 #expect(calls.published.all.count == published)
@@ -72,7 +82,9 @@ extension StoreTests {
                     ("ben", with, ["t": "1", "u.v": "2", "w": ""]), ("cleo", without, ["t": "1"]),
                 ]
                 for (friend, id, metadata) in others {
-                    let failure = try await calls.refusal { try await calls.create([friend], distinct: true, metadata: metadata) }
+                    let failure = try await calls.refusal {
+                        try await calls.create([friend], distinct: true, metadata: metadata)
+                    }
                     #expect(failure?.code == .conflict)
                     guard case .conversation(let view) = failure?.detail else {
                         Issue.record("no conversation for \(metadata)")
@@ -114,9 +126,13 @@ extension StoreTests {
                 try await calls.delete(id, by: "ana", .myDevices)
                 #expect(try await calls.list().total == 0)
                 let found = try await calls.create(["ben"], distinct: true)
-                #expect(!found.isNew && found.id == id && found.view.lastMessage == nil && found.view.totalCount == 0 && found.view.unreadCount == 0)
+                #expect(
+                    !found.isNew && found.id == id && found.view.lastMessage == nil && found.view.totalCount == 0
+                        && found.view.unreadCount == 0)
                 #expect(try await calls.list().total == 1)
-                guard case .change(let change)? = try calls.notices("ana").last, case .conversationShown(let view?) = change.content else {
+                guard case .change(let change)? = try calls.notices("ana").last,
+                    case .conversationShown(let view?) = change.content
+                else {
                     Issue.record("no notice in \(try calls.notices("ana"))")
                     return
                 }
@@ -133,9 +149,13 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = ConversationID.random()
                 let others = (1..<CallsFixture.participantsLimit).map { "user\($0)" }
-                let failure = try await calls.refusal { try await calls.create(others + ["ben"], id: id, distinct: true) }
+                let failure = try await calls.refusal {
+                    try await calls.create(others + ["ben"], id: id, distinct: true)
+                }
                 #expect(failure?.code == .invalidProperty && failure?.detail == .property("participants"))
-                #expect(try await calls.refusal { try await calls.create([""], id: id) }?.detail == .property("participants"))
+                #expect(
+                    try await calls.refusal { try await calls.create([""], id: id) }?.detail
+                        == .property("participants"))
                 #expect(try await calls.refusal { try await calls.get(id) }?.code == .notFound)
                 #expect(calls.published.all.isEmpty)
                 #expect(try await calls.create(others + ["ana"], id: id, distinct: true).isNew)

@@ -14,16 +14,26 @@ extension StoreTests {
                 try await calls.patch(id, [remove("cleo")])
                 try await calls.delete(id, by: "ben", .allParticipants)
                 let change = try #require(try calls.publishedChanges(of: id).last)
-                #expect(change.content == .conversationDeleted && change.position == Position(4) && change.actor?.rawValue == "ben")
+                #expect(
+                    change.content == .conversationDeleted && change.position == Position(4)
+                        && change.actor?.rawValue == "ben")
                 for user in ["ana", "ben", "cleo"] {
                     #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
                     #expect(try await calls.refusal { try await calls.messages(id, as: user) }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.message(message.id, as: user) }?.code == .notFound)
+                    #expect(
+                        try await calls.refusal { try await calls.message(message.id, as: user) }?.code == .notFound)
                     #expect(try await calls.refusal { try await calls.send(id, by: user) }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.patch(id, by: user, [add("dora")]) }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.receipt(.read, message.id, by: user) }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.delete(id, by: user, .allParticipants) }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.delete(id, by: user, .myDevices) }?.code == .notFound)
+                    #expect(
+                        try await calls.refusal { try await calls.patch(id, by: user, [add("dora")]) }?.code
+                            == .notFound)
+                    #expect(
+                        try await calls.refusal { try await calls.receipt(.read, message.id, by: user) }?.code
+                            == .notFound)
+                    #expect(
+                        try await calls.refusal { try await calls.delete(id, by: user, .allParticipants) }?.code
+                            == .notFound)
+                    #expect(
+                        try await calls.refusal { try await calls.delete(id, by: user, .myDevices) }?.code == .notFound)
                 }
                 #expect(try await calls.tree(id).isEmpty)
                 #expect(try await calls.keptTree(id, "cleo").isEmpty)
@@ -33,7 +43,9 @@ extension StoreTests {
                 #expect(owed.positions == [1, 2, 3, 4] && owed.changes == [change] && owed.counts.isEmpty)
                 let told = try await calls.readLogs(as: "cleo", [id: .zero]).changes
                 #expect(told.map(\.position) == [Position(3)])
-                if case .participantsChanged(_, let removed, _, _)? = told.first?.content { #expect(removed.map(\.rawValue) == ["cleo"]) }
+                if case .participantsChanged(_, let removed, _, _)? = told.first?.content {
+                    #expect(removed.map(\.rawValue) == ["cleo"])
+                }
                 #expect(try await calls.readChanges(id).changes.last == change)
             }
         }
@@ -47,24 +59,32 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.get(id) }?.code == .notFound)
                 #expect(try await calls.refusal { try await calls.messages(id) }?.code == .notFound)
                 #expect(try await calls.refusal { try await calls.message(old.id, as: "ana") }?.code == .notFound)
-                #expect(try await calls.refusal { try await calls.delete(id, by: "ana", .myDevices) }?.code == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.delete(id, by: "ana", .myDevices) }?.code == .notFound)
                 #expect(try await calls.list().total == 0)
                 #expect(try calls.notices("ana").count == 2)
                 guard case .change(let change)? = try calls.notices("ana").last else {
                     Issue.record("no notice")
                     return
                 }
-                #expect(change.position == Position(1) && change.content == .conversationHidden(id, upTo: Position(2), wholly: true))
+                #expect(
+                    change.position == Position(1)
+                        && change.content == .conversationHidden(id, upTo: Position(2), wholly: true))
                 // The others neither see nor receive the message.
                 #expect(try calls.publishedChanges(of: id).map(\.position.rawValue) == [1, 2])
                 #expect(try await calls.get(id, as: "ben").totalCount == 1)
 
                 let new = try await calls.send(id, by: "ben")
                 let view = try await calls.get(id)
-                #expect(view.isParticipant && view.totalCount == 1 && view.unreadCount == 1 && view.lastMessage?.id == new.id)
+                #expect(
+                    view.isParticipant && view.totalCount == 1 && view.unreadCount == 1
+                        && view.lastMessage?.id == new.id)
                 #expect(try await calls.messages(id).messages.map(\.id) == [new.id])
                 // The log still contains the creation, for clients that do not know the conversation.
-                #expect(try await calls.readLogs(as: "ana", [id: .zero]).changes.map(\.position) == [Position(1), new.position])
+                #expect(
+                    try await calls.readLogs(as: "ana", [id: .zero]).changes.map(\.position) == [
+                        Position(1), new.position,
+                    ])
                 let log = try await calls.readLogs(as: "ana", [:], userAfter: .zero)
                 #expect(log.userChanges.map(\.content) == [.conversationHidden(id, upTo: Position(2), wholly: false)])
             }
@@ -94,7 +114,8 @@ extension StoreTests {
                 let change = try #require(try calls.publishedChanges(of: id).last)
                 #expect(
                     change.content
-                        == .participantsChanged(added: [], removed: [UserID(trusted: "ben")], distinctCleared: true, conversation: nil))
+                        == .participantsChanged(
+                            added: [], removed: [UserID(trusted: "ben")], distinctCleared: true, conversation: nil))
                 #expect(change.position == Position(3))
                 #expect(try await calls.readChanges(id).changes.last == change)
                 #expect(try await calls.refusal { try await calls.get(id, as: "ben") }?.code == .notFound)
@@ -114,16 +135,22 @@ extension StoreTests {
             }
         }
 
-        @Test("a former participant may hide the conversation but not delete it for all; a non-participant may do neither")
+        @Test(
+            "a former participant may hide the conversation but not delete it for all; a non-participant may do neither"
+        )
         func rights() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
                 try await calls.send(id, by: "ana")
                 try await calls.patch(id, [remove("ben")])
-                #expect(try await calls.refusal { try await calls.delete(id, by: "ben", .allParticipants) }?.code == .accessDenied)
+                #expect(
+                    try await calls.refusal { try await calls.delete(id, by: "ben", .allParticipants) }?.code
+                        == .accessDenied)
                 try await calls.delete(id, by: "ben", .myDevices)
                 #expect(try await calls.list(as: "ben").total == 0)
-                #expect(try await calls.refusal { try await calls.delete(id, by: "ben", .allParticipants) }?.code == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.delete(id, by: "ben", .allParticipants) }?.code
+                        == .notFound)
                 for mode in [DeletionMode.allParticipants, .myDevices] {
                     #expect(try await calls.refusal { try await calls.delete(id, by: "eve", mode) }?.code == .notFound)
                     let other = calls.with(app: .random())

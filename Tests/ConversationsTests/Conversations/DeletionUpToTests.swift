@@ -31,7 +31,8 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.message(sent[1].id, as: "ana") }?.code == .notFound)
                 #expect(try await calls.list().total == 1)
                 let change = try #require(try told(calls))
-                #expect(change.position == Position(1) && change.content == .messagesHidden(upTo: Position(3), view: view))
+                #expect(
+                    change.position == Position(1) && change.content == .messagesHidden(upTo: Position(3), view: view))
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == [change])
                 #expect(try await calls.messages(id, as: "ben").total == 4)
                 #expect(try calls.publishedChanges(of: id).last?.position == Position(6))
@@ -69,7 +70,9 @@ extension StoreTests {
                 #expect(try await calls.list().total == 0)
                 #expect(try told(calls)?.content == .conversationHidden(id, upTo: Position(5), wholly: true))
                 // A conversation that is not on the list cannot be deleted, up to any position.
-                #expect(try await calls.refusal { try await calls.delete(id, by: "ana", upTo: Position(2)) }?.code == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.delete(id, by: "ana", upTo: Position(2)) }?.code
+                        == .notFound)
                 try await calls.send(id, by: "ben")
                 try await calls.delete(id, by: "ana", upTo: sent[3].position)
                 #expect(try await calls.get(id).totalCount == 1)
@@ -103,7 +106,8 @@ extension StoreTests {
             }
         }
 
-        @Test("a former participant keeps messages between the position and their leaving, also if one request does both")
+        @Test(
+            "a former participant keeps messages between the position and their leaving, also if one request does both")
         func left() async throws {
             try await CallsFixture.run { calls in
                 let (id, sent) = try await scene(calls)

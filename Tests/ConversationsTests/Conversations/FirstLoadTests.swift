@@ -11,12 +11,15 @@ extension StoreTests {
         /// Returns the expected result of a load, computed from lists and single requests: the listed conversations,
         /// and for each the `messages` newest messages. If `messages` is nil: all messages from the first unread one
         /// on, or the newest one.
-        private func expected(_ calls: CallsFixture, as user: String, byLastMessage: Bool, messages: Int?) async throws -> [LoadedConversation] {
+        private func expected(
+            _ calls: CallsFixture, as user: String, byLastMessage: Bool, messages: Int?
+        ) async throws -> [LoadedConversation] {
             var loaded: [LoadedConversation] = []
             for view in try await calls.list(as: user, byLastMessage: byLastMessage).views {
                 let all = try await calls.messages(view.conversation.id, as: user, pageSize: 1000).messages
                 let isUnread = { (message: Message) in
-                    message.sender.userID?.rawValue != user && message.status(of: UserID(trusted: user)).map { $0 < .read } ?? false
+                    message.sender.userID?.rawValue != user
+                        && message.status(of: UserID(trusted: user)).map { $0 < .read } ?? false
                 }
                 let count = messages ?? all.lastIndex(where: isUnread).map { $0 + 1 } ?? 1
                 loaded.append(LoadedConversation(view: view, messages: Array(all.prefix(count)), isTruncated: false))
@@ -28,20 +31,24 @@ extension StoreTests {
             for user in users {
                 for byLastMessage in [false, true] {
                     for messages in [1, 2, 3, 100, nil] {
-                        let expected = try await expected(calls, as: user, byLastMessage: byLastMessage, messages: messages)
+                        let expected = try await expected(
+                            calls, as: user, byLastMessage: byLastMessage, messages: messages)
                         for (size, bytes) in [(100, 0), (2, 0), (100, 2500)] {
                             let loaded = try await calls.loadAll(
-                                as: user, byLastMessage: byLastMessage, pageSize: size, messages: messages, bytes: bytes)
+                                as: user, byLastMessage: byLastMessage, pageSize: size, messages: messages, bytes: bytes
+                            )
                             // If the byte limit of a page is too small for one conversation, its newest messages are
                             // returned.
                             if bytes > 0, loaded.contains(where: \.isTruncated) {
                                 #expect(loaded.map(\.view) == expected.map(\.view))
                                 for (some, all) in zip(loaded, expected) {
                                     #expect(
-                                        all.messages.starts(with: some.messages) && some.isTruncated == (some.messages.count < all.messages.count))
+                                        all.messages.starts(with: some.messages)
+                                            && some.isTruncated == (some.messages.count < all.messages.count))
                                 }
                             } else {
-                                #expect(loaded == expected, "\(user), by last message \(byLastMessage), \(messages ?? 0)")
+                                #expect(
+                                    loaded == expected, "\(user), by last message \(byLastMessage), \(messages ?? 0)")
                             }
                         }
                     }
@@ -90,9 +97,12 @@ extension StoreTests {
                     let id = try await calls.conversation(["ben", "cleo"])
                     try await calls.fill(id, with: 60)
                     for user in ["ben", "cleo"] {
-                        _ = try await calls.receipts(.read, (1...60).filter { $0 % 3 != 1 || $0 < 10 }, in: id, by: user)
+                        _ = try await calls.receipts(
+                            .read, (1...60).filter { $0 % 3 != 1 || $0 < 10 }, in: id, by: user)
                     }
-                    for ordinal in stride(from: 2, to: 60, by: 4) { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ben", .myDevices) }
+                    for ordinal in stride(from: 2, to: 60, by: 4) {
+                        try await calls.delete(calls.bulkMessage(id, ordinal), by: "ben", .myDevices)
+                    }
                     try await check(calls, as: ["ana", "ben", "cleo"])
                     try await calls.patch(id, [remove("cleo")])
                     _ = try await calls.receipts(.read, Array(1...60), in: id, by: "ben")
@@ -110,13 +120,18 @@ extension StoreTests {
                 let page = try await calls.load(as: "ben")
                 #expect(page.items.map(\.view.conversation.id) == [other, id] && page.end == nil)
                 #expect(page.items[0].messages.isEmpty && !page.items[0].isTruncated)
-                #expect(page.items[1].isTruncated && page.items[1].messages.map(\.id) == (201...1200).reversed().map { calls.bulkMessage(id, $0) })
+                #expect(
+                    page.items[1].isTruncated
+                        && page.items[1].messages.map(\.id) == (201...1200).reversed().map { calls.bulkMessage(id, $0) }
+                )
                 // With exactly 1,000 unread messages, nothing is cut.
                 _ = try await calls.receipts(.read, Array(1...200), in: id, by: "ben")
                 let whole = try await calls.load(as: "ben").items[1]
                 #expect(!whole.isTruncated && whole.messages.count == 1000)
                 _ = try await calls.receipts(.read, Array(202...1199), in: id, by: "ben")
-                let now = try await whole.with(view: calls.get(id, as: "ben")) { try await calls.message($0, as: "ben") }
+                let now = try await whole.with(view: calls.get(id, as: "ben")) {
+                    try await calls.message($0, as: "ben")
+                }
                 #expect(try await calls.load(as: "ben").items[1] == now)
             }
         }
@@ -161,7 +176,9 @@ extension StoreTests {
 
 extension LoadedConversation {
     /// Returns a copy with this view, and with each message in its current state.
-    fileprivate func with(view: ConversationView, _ read: (MessageID) async throws -> Message) async throws -> LoadedConversation {
+    fileprivate func with(
+        view: ConversationView, _ read: (MessageID) async throws -> Message
+    ) async throws -> LoadedConversation {
         var now: [Message] = []
         for message in messages { now.append(try await read(message.id)) }
         return LoadedConversation(view: view, messages: now, isTruncated: isTruncated)

@@ -13,8 +13,13 @@ extension StoreTests {
                 try await calls.patch(id, [remove("cleo")])
                 #expect(try await calls.get(id, as: "ben").isParticipant)
                 let former = try await calls.get(id, as: "cleo")
-                #expect(!former.isParticipant && former.conversation.participants.isEmpty && former.conversation.position == Position(2))
-                for (calls, user, id) in [(calls, "eve", id), (calls, "ana", ConversationID.random()), (calls.with(app: .random()), "ana", id)] {
+                #expect(
+                    !former.isParticipant && former.conversation.participants.isEmpty
+                        && former.conversation.position == Position(2))
+                for (calls, user, id) in [
+                    (calls, "eve", id), (calls, "ana", ConversationID.random()),
+                    (calls.with(app: .random()), "ana", id),
+                ] {
                     #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
                     #expect(try await calls.refusal { try await calls.messages(id, as: user) }?.code == .notFound)
                 }
@@ -66,11 +71,16 @@ extension StoreTests {
                 #expect(try await calls.list(byLastMessage: true).views.map(\.conversation.id) == [first, second])
                 try await calls.delete(newest.id, by: "ana", .myDevices)
                 #expect(try await calls.list(byLastMessage: true).views.map(\.conversation.id) == [second, first])
-                #expect(try await calls.list(as: "ben", byLastMessage: true).views.map(\.conversation.id) == [first, second])
+                #expect(
+                    try await calls.list(as: "ben", byLastMessage: true).views.map(\.conversation.id) == [
+                        first, second,
+                    ])
             }
         }
 
-        @Test("the order by last message places changed, hidden and left conversations correctly across any number of pages")
+        @Test(
+            "the order by last message places changed, hidden and left conversations correctly across any number of pages"
+        )
         func manyByLastMessage() async throws {
             try await CallsFixture.run { calls in
                 var ids: [ConversationID] = []
@@ -79,7 +89,9 @@ extension StoreTests {
                 // messages.
                 let order = (0..<60).map { $0 * 7 % 60 }
                 for index in order where index % 5 != 0 { try await calls.send(ids[index], by: "ben") }
-                for index in stride(from: 0, to: 60, by: 3) { try await calls.patch(ids[index], metadata: [set("title", "another")]) }
+                for index in stride(from: 0, to: 60, by: 3) {
+                    try await calls.patch(ids[index], metadata: [set("title", "another")])
+                }
                 try await calls.patch(ids[order[59]], [remove("ana")])
                 let silent = (0..<60).reversed().filter { $0 % 5 == 0 }
                 let expected = (order.reversed().filter { $0 % 5 != 0 } + silent).map { ids[$0] }
@@ -105,7 +117,9 @@ extension StoreTests {
                 #expect(try await calls.list().total == 0)
                 #expect(try await calls.list(as: "ben").total == 1)
                 try await calls.send(id, by: "ben")
-                for user in ["ana", "ben", "cleo"] { #expect(try await calls.list(as: user).views.map(\.conversation.id) == [id]) }
+                for user in ["ana", "ben", "cleo"] {
+                    #expect(try await calls.list(as: user).views.map(\.conversation.id) == [id])
+                }
                 // Delete it again, and leave it. No later message undoes leaving.
                 try await calls.delete(id, by: "ana", .myDevices)
                 try await calls.delete(id, by: "cleo", .myDevices, leave: true)

@@ -23,7 +23,9 @@ extension StoreTests {
                         #expect(page.total == expected.count)
                         let whole = rest.prefix(size)
                         // A cut page has at least one object, and its end is still known.
-                        #expect(whole.starts(with: page.items) && (page.isCut ? page.items.count <= size : page.items.count == whole.count))
+                        #expect(
+                            whole.starts(with: page.items)
+                                && (page.isCut ? page.items.count <= size : page.items.count == whole.count))
                         #expect(!page.items.isEmpty || expected.isEmpty)
                         rest = rest.dropFirst(size)
                         #expect(page.end == (rest.isEmpty ? nil : whole.last))
@@ -48,7 +50,9 @@ extension StoreTests {
                 // An object removed from the list is not counted as following a page.
                 try await calls.delete(ConversationID(rawValue: ids[5]), .myDevices)
                 #expect(try await calls.listPage(byLastMessage: byLastMessage, pageSize: 5).end == nil)
-                try await check([], sizes: [1], bytes: [0]) { size, from, bytes in try await calls.listPage(as: "eve", pageSize: size, bytes: bytes) }
+                try await check([], sizes: [1], bytes: [0]) { size, from, bytes in
+                    try await calls.listPage(as: "eve", pageSize: size, bytes: bytes)
+                }
             }
         }
 

@@ -31,7 +31,9 @@ extension CallsFixture {
     }
 
     @discardableResult
-    func buildIndexes(batch: Int64 = 1000) async throws -> Int64? { try await indexBuilder.step(batch: batch, deadline: .soon) }
+    func buildIndexes(batch: Int64 = 1000) async throws -> Int64? {
+        try await indexBuilder.step(batch: batch, deadline: .soon)
+    }
 
     /// Adds an index and builds it. Pending indexes of other tests are built, too.
     func index(_ path: String) async throws {
@@ -45,7 +47,8 @@ extension CallsFixture {
     /// Returns a page of matching conversations.
     /// - Parameter user: The user whose list is searched; empty: all conversations of the app.
     func find(
-        _ path: String, _ test: MetadataCondition.Test, of user: String = "", pageSize: Int32 = 100, from: ConversationID? = nil
+        _ path: String, _ test: MetadataCondition.Test, of user: String = "", pageSize: Int32 = 100,
+        from: ConversationID? = nil
     ) async throws -> (ids: [ConversationID], total: Int64?, next: ConversationID?) {
         let request = ProtoFindConversationsRequest.with {
             $0.appID = Data(app)
@@ -61,7 +64,9 @@ extension CallsFixture {
         )
     }
 
-    func findAll(_ path: String, _ test: MetadataCondition.Test, of user: String = "", pageSize: Int32) async throws -> [ConversationID] {
+    func findAll(
+        _ path: String, _ test: MetadataCondition.Test, of user: String = "", pageSize: Int32
+    ) async throws -> [ConversationID] {
         var (found, from): ([ConversationID], ConversationID?) = ([], nil)
         repeat {
             let page = try await find(path, test, of: user, pageSize: pageSize, from: from)

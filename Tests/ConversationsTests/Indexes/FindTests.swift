@@ -47,10 +47,14 @@ extension StoreTests {
         func long() async throws {
             try await run { calls in
                 let beginning = String(repeating: "x", count: 224)
-                let values = [beginning, beginning + "a", beginning + "b", beginning + String(repeating: "é", count: 912)]
+                let values = [
+                    beginning, beginning + "a", beginning + "b", beginning + String(repeating: "é", count: 912),
+                ]
                 var ids: [ConversationID] = []
                 for value in values { ids.append(try await calls.conversation(metadata: ["status": value])) }
-                for (id, value) in zip(ids, values) { #expect(try await calls.find("status", .equals(value)).ids == [id]) }
+                for (id, value) in zip(ids, values) {
+                    #expect(try await calls.find("status", .equals(value)).ids == [id])
+                }
                 #expect(Set(try await calls.find("status", .hasPrefix(beginning)).ids) == Set(ids))
                 #expect(Set(try await calls.find("status", .hasPrefix("xx")).ids) == Set(ids))
                 #expect(try await calls.find("status", .hasPrefix(beginning)).ids.first == ids[0])
@@ -60,7 +64,9 @@ extension StoreTests {
             }
         }
 
-        @Test("a query covers the user's list: left conversations as of leaving, no deleted ones, rejoined ones as they are now")
+        @Test(
+            "a query covers the user's list: left conversations as of leaving, no deleted ones, rejoined ones as they are now"
+        )
         func ofUser() async throws {
             try await run { calls in
                 let (left, hidden, kept) = (
@@ -90,7 +96,9 @@ extension StoreTests {
             }
         }
 
-        @Test("a page may continue after a conversation that no longer matches, if all matches share one value; a foreign cursor is refused")
+        @Test(
+            "a page may continue after a conversation that no longer matches, if all matches share one value; a foreign cursor is refused"
+        )
         func cursors() async throws {
             try await run { calls in
                 var ids: [ConversationID] = []
@@ -99,10 +107,15 @@ extension StoreTests {
                 #expect(try await calls.find("status", .equals("open"), from: ids[1]).ids == [ids[2]])
                 #expect(try await calls.find("status", .equals("open"), of: "ana", from: ids[1]).ids == [ids[2]])
                 for (test, user, cursor) in [
-                    (.hasPrefix("op"), "", ids[1]), (.equals("open"), "cleo", ids[0]), (.exists, "", .random()), (.equals("open"), "", .random()),
+                    (.hasPrefix("op"), "", ids[1]), (.equals("open"), "cleo", ids[0]), (.exists, "", .random()),
+                    (.equals("open"), "", .random()),
                 ] as [(MetadataCondition.Test, String, ConversationID)] {
-                    let refused = try await calls.refusal { try await calls.find("status", test, of: user, from: cursor) }
-                    #expect(user.isEmpty ? refused?.code == .notFound : refused?.detail == .property("from_id"), "\(test) \(user)")
+                    let refused = try await calls.refusal {
+                        try await calls.find("status", test, of: user, from: cursor)
+                    }
+                    #expect(
+                        user.isEmpty ? refused?.code == .notFound : refused?.detail == .property("from_id"),
+                        "\(test) \(user)")
                 }
             }
         }
@@ -122,10 +135,12 @@ extension StoreTests {
             try await run { calls in
                 try await calls.execute(Self.explain)
                 func pages(_ user: String, _ kind: String, _ value: String) async throws -> Int64 {
-                    let query = "metadata.find_conversations('\(calls.app)', '\(user)', 'status', '\(kind)', '\(value)', 10, NULL, 10000)"
+                    let query =
+                        "metadata.find_conversations('\(calls.app)', '\(user)', 'status', '\(kind)', '\(value)', 10, NULL, 10000)"
                     // The first execution in a session also plans the query, so execute it twice. A second statement
                     // might use another session.
-                    return try await calls.number("SELECT least(pg_temp_pages($$\(query)$$), pg_temp_pages($$\(query)$$))")
+                    return try await calls.number(
+                        "SELECT least(pg_temp_pages($$\(query)$$), pg_temp_pages($$\(query)$$))")
                 }
                 func load(_ count: Int, _ value: String) async throws {
                     try await calls.execute(
@@ -138,7 +153,9 @@ extension StoreTests {
                 }
                 try await load(20, "open")
                 try await load(20, "closed")
-                let queries = [("", "equal", "open"), ("ana", "equal", "open"), ("", "prefix", "op"), ("ben", "prefix", "ope")]
+                let queries = [
+                    ("", "equal", "open"), ("ana", "equal", "open"), ("", "prefix", "op"), ("ben", "prefix", "ope"),
+                ]
                 var before: [Int64] = []
                 for query in queries { before.append(try await pages(query.0, query.1, query.2)) }
                 try await load(4000, "closed")

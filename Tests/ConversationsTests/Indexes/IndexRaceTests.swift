@@ -37,7 +37,8 @@ extension StoreTests {
         func patchBehind() async throws {
             try await run { calls in
                 let id = try await calls.conversation(metadata: ["status": "old"])
-                try await behind(calls, calls.sqlPatch(id, by: "ana", metadata: #"[{"path":"status","set":[["status","new"]]}]"#))
+                try await behind(
+                    calls, calls.sqlPatch(id, by: "ana", metadata: #"[{"path":"status","set":[["status","new"]]}]"#))
                 #expect(try await calls.find("status", .equals("new")).ids == [id])
             }
         }
@@ -51,7 +52,9 @@ extension StoreTests {
             }
         }
 
-        @Test("index building waits for a concurrent change to a conversation and includes it", arguments: ["patch", "removal", "deletion"])
+        @Test(
+            "index building waits for a concurrent change to a conversation and includes it",
+            arguments: ["patch", "removal", "deletion"])
         func lockedConversation(_ kind: String) async throws {
             try await run { calls in
                 let id = try await calls.conversation(metadata: ["status": "old"])
@@ -60,10 +63,12 @@ extension StoreTests {
                 #expect(try await calls.buildIndexes() == 0)
                 let statement =
                     switch kind {
-                    case "patch": calls.sqlPatch(id, by: "ana", metadata: #"[{"path":"status","set":[["status","new"]]}]"#)
+                    case "patch":
+                        calls.sqlPatch(id, by: "ana", metadata: #"[{"path":"status","set":[["status","new"]]}]"#)
                     case "removal":
                         calls.sqlPatch(
-                            id, by: "ana", participants: #"[{"kind":"remove","users":["ben"]}]"#, metadata: #"[{"path":"status","delete":true}]"#)
+                            id, by: "ana", participants: #"[{"kind":"remove","users":["ben"]}]"#,
+                            metadata: #"[{"path":"status","delete":true}]"#)
                     default: calls.sqlDelete(id, by: "ana")
                     }
                 _ = try await calls.holding(statement, until: 0) { try await calls.buildIndexes() }
@@ -73,7 +78,8 @@ extension StoreTests {
                 }
                 #expect(try await calls.wrongEntries(of: "status") == 0)
                 #expect(try await calls.find("status", .equals("new")).ids == (kind == "patch" ? [id] : []))
-                #expect(try await calls.find("status", .equals("old"), of: "ben").ids == (kind == "removal" ? [id] : []))
+                #expect(
+                    try await calls.find("status", .equals("old"), of: "ben").ids == (kind == "removal" ? [id] : []))
             }
         }
 
@@ -90,10 +96,14 @@ extension StoreTests {
                                 let own = writer % 2 == 0 ? calls : calls.withoutPublishing
                                 switch (step + writer) % 4 {
                                 case 0:
-                                    try await own.patch(id, [step % 8 < 4 ? add("cleo") : remove("cleo")], metadata: [set("status", "v\(step)")])
+                                    try await own.patch(
+                                        id, [step % 8 < 4 ? add("cleo") : remove("cleo")],
+                                        metadata: [set("status", "v\(step)")])
                                 case 1: _ = try await own.conversation(["ben\(writer)"], metadata: ["status": "new"])
                                 case 2: try await own.patch(id, [step % 8 < 4 ? add("dora") : remove("dora")])
-                                default: try await own.patch(id, [], metadata: [step % 8 < 4 ? delete("status") : set("status", "w\(step)")])
+                                default:
+                                    try await own.patch(
+                                        id, [], metadata: [step % 8 < 4 ? delete("status") : set("status", "w\(step)")])
                                 }
                             }
                         }

@@ -19,13 +19,19 @@ extension StoreTests {
         }
 
         /// Makes one random change by a random user. It may be refused.
-        private func change(_ calls: CallsFixture, _ ids: inout [ConversationID], _ random: inout SeededGenerator) async throws {
+        private func change(
+            _ calls: CallsFixture, _ ids: inout [ConversationID], _ random: inout SeededGenerator
+        ) async throws {
             let users = ["ana", "ben", "cleo", "dora"]
-            let value = ["open", "closed", "opening", "", String(repeating: "é", count: 300)].randomElement(using: &random) ?? ""
+            let value =
+                ["open", "closed", "opening", "", String(repeating: "é", count: 300)].randomElement(using: &random)
+                ?? ""
             let actor = users.randomElement(using: &random) ?? "ana"
             let operations: [[MetadataOperation]] = [
-                [set("status", value)], [delete("status")], [set("status.sub", value)], [set("", ["status": value, "other": "1"])], [delete("")],
-                [set("status", [:])], [set("status", value), set("other", value), delete("other")], [set("other", value)],
+                [set("status", value)], [delete("status")], [set("status.sub", value)],
+                [set("", ["status": value, "other": "1"])], [delete("")],
+                [set("status", [:])], [set("status", value), set("other", value), delete("other")],
+                [set("other", value)],
             ]
             let metadata = operations.randomElement(using: &random) ?? []
             let other = users.randomElement(using: &random) ?? "ben"
@@ -49,7 +55,8 @@ extension StoreTests {
         }
 
         @Test(
-            "after any change an index equals each reader's tree, and so does a rebuilt index", arguments: [1, 2, 3] as [UInt64])
+            "after any change an index equals each reader's tree, and so does a rebuilt index",
+            arguments: [1, 2, 3] as [UInt64])
         func kept(_ seed: UInt64) async throws {
             try await run { calls in
                 var random = SeededGenerator(seed: seed)
@@ -61,7 +68,9 @@ extension StoreTests {
                 #expect(try await calls.wrongEntries(of: "status") == 0)
                 try await calls.index("status.sub")
                 try await calls.index("other")
-                for path in ["status", "status.sub", "other"] { #expect(try await calls.wrongEntries(of: path) == 0, "\(path), seed \(seed)") }
+                for path in ["status", "status.sub", "other"] {
+                    #expect(try await calls.wrongEntries(of: path) == 0, "\(path), seed \(seed)")
+                }
                 #expect(try await calls.find("other", .exists).ids.isEmpty == false)
             }
         }
@@ -70,7 +79,9 @@ extension StoreTests {
         func building() async throws {
             try await run { calls in
                 var ids: [ConversationID] = []
-                for number in 0..<10 { ids.append(try await calls.conversation(metadata: ["status": "s\(number % 2)"])) }
+                for number in 0..<10 {
+                    ids.append(try await calls.conversation(metadata: ["status": "s\(number % 2)"]))
+                }
                 #expect(try await calls.addIndex("status").isNew)
                 #expect(try await calls.addIndex("status").isNew == false)
                 #expect(try await calls.indexes().map(\.readyAt) == [nil])
@@ -83,7 +94,8 @@ extension StoreTests {
                 try await calls.eventually {
                     if try await calls.buildIndexes(batch: batch) ?? 0 > 0 { batches += 1 }
                     if batches == 1 { ids.append(try await calls.conversation(metadata: ["status": "new"])) }
-                    try await calls.execute(calls.sqlMetadata(ids[batches % 10], by: "ana", [set("status", "t\(batches)")]))
+                    try await calls.execute(
+                        calls.sqlMetadata(ids[batches % 10], by: "ana", [set("status", "t\(batches)")]))
                     return try await calls.indexes()[0].readyAt != nil
                 }
                 #expect(batches > 3)
@@ -116,12 +128,16 @@ extension StoreTests {
                 try await calls.eventually {
                     try await calls.buildIndexes()
                     seen.insert(
-                        try await calls.number("SELECT count(DISTINCT conversation_id) FROM metadata.index_entry WHERE app_id = '\(calls.app)'"))
+                        try await calls.number(
+                            "SELECT count(DISTINCT conversation_id) FROM metadata.index_entry WHERE app_id = '\(calls.app)'"
+                        ))
                     return try await calls.indexes()[0].readyAt != nil
                 }
                 #expect(seen.contains(1))
                 // Each conversation has three entries: for two participants and for the app.
-                #expect(try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'") == 2 * 5103)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'")
+                        == 2 * 5103)
                 let values = "SELECT count(DISTINCT value_key) FROM metadata.index_entry"
                 #expect(try await calls.number("\(values) WHERE app_id = '\(calls.app)' AND user_id = 'f7'") == 2)
             }
@@ -236,10 +252,13 @@ extension StoreTests {
                 // Wait until the first index is completely removed.
                 try await calls.eventually {
                     try await calls.buildIndexes()
-                    return try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL")
+                    return try await calls.number(
+                        "SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL"
+                    )
                         == 0
                 }
-                let entries = try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'")
+                let entries = try await calls.number(
+                    "SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'")
                 #expect(entries == 3)
             }
         }

@@ -15,7 +15,9 @@ extension StoreTests {
 
         // MARK: The list
 
-        @Test("a block list has each user once, in order; only effective changes have a position and an entry in both logs")
+        @Test(
+            "a block list has each user once, in order; only effective changes have a position and an entry in both logs"
+        )
         func list() async throws {
             try await CallsFixture.run { calls in
                 #expect(try await calls.block(["cleo", "ben", "ben", "ana"]) == Position(1))
@@ -40,9 +42,11 @@ extension StoreTests {
                         .blocksChanged(blocked: [], unblocked: [user("cleo"), user("dora")]),
                     ])
                 let others = try await calls.readLogs(as: "ben", [:], userAfter: .zero).userChanges.map(\.content)
-                #expect(others == [.blockedBy(user("ana"), isBlocked: true), .blockedBy(user("ana"), isBlocked: false)])
+                #expect(
+                    others == [.blockedBy(user("ana"), isBlocked: true), .blockedBy(user("ana"), isBlocked: false)])
                 // Publications equal the entries of the logs.
-                let told = try calls.notices("ana").compactMap { if case .change(let change) = $0 { change } else { nil } }
+                let told = try calls.notices("ana")
+                    .compactMap { if case .change(let change) = $0 { change } else { nil } }
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == told)
                 #expect(try calls.notices("ben").count == 2)
             }
@@ -71,7 +75,8 @@ extension StoreTests {
         }
 
         private func expectPairs(
-            of user: String, blocked: [String] = [], by others: [String] = [], _ calls: CallsFixture, _ line: SourceLocation = #_sourceLocation
+            of user: String, blocked: [String] = [], by others: [String] = [], _ calls: CallsFixture,
+            _ line: SourceLocation = #_sourceLocation
         ) async throws {
             let pairs = try await calls.blockPairs(of: user)
             #expect(pairs.blocked == blocked && pairs.by == others, sourceLocation: line)
@@ -85,11 +90,17 @@ extension StoreTests {
                 try await calls.changeBlocks([(.remove, [composed]), (.add, [decomposed])])
                 let told = try calls.published.notices().filter { $0.appID == calls.app }
                 func last(_ name: String) -> UserChange.Content? {
-                    told.compactMap { if $0.user == user(name), case .change(let change) = $0.content { change.content } else { nil } }.last
+                    told.compactMap {
+                        if $0.user == user(name), case .change(let change) = $0.content { change.content } else { nil }
+                    }
+                    .last
                 }
                 #expect(last(composed) == .blockedBy(user("ana"), isBlocked: false))
                 #expect(last(decomposed) == .blockedBy(user("ana"), isBlocked: true))
-                #expect(try await calls.blocks().users.map { Array($0.unicodeScalars) } == [Array(decomposed.unicodeScalars)])
+                #expect(
+                    try await calls.blocks().users.map { Array($0.unicodeScalars) } == [
+                        Array(decomposed.unicodeScalars)
+                    ])
                 try await calls.block([composed], by: decomposed)
                 let pairs = try await calls.blockPairs(of: composed)
                 #expect(pairs.by.map { Array($0.unicodeScalars) } == [Array(decomposed.unicodeScalars)])
@@ -114,7 +125,9 @@ extension StoreTests {
                 try await calls.unblock(["ana"], by: "ben")
                 try await calls.send(id, by: "ben", "shown")
                 #expect(try await calls.texts(id, as: "ana") == ["shown"])
-                #expect(try await calls.number("SELECT count(*) FROM conversations.block WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.block WHERE app_id = '\(calls.app)'")
+                        == 0)
             }
         }
 
@@ -167,7 +180,9 @@ extension StoreTests {
 
         // MARK: Messages
 
-        @Test("blocks hide new messages in both directions; third users, older messages and later messages are unaffected")
+        @Test(
+            "blocks hide new messages in both directions; third users, older messages and later messages are unaffected"
+        )
         func directions() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -180,7 +195,8 @@ extension StoreTests {
                 #expect(try await calls.texts(id, as: "ben") == ["1", "2", "4"])
                 #expect(try await calls.texts(id, as: "cleo") == ["1", "2", "3", "4"])
                 #expect(try await calls.refusal { try await calls.message(hidden.id, as: "ana") }?.code == .notFound)
-                #expect(try await calls.refusal { try await calls.receipt(.read, hidden.id, by: "ana") }?.code == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.receipt(.read, hidden.id, by: "ana") }?.code == .notFound)
                 let view = try await calls.get(id, as: "ana")
                 #expect(view.totalCount == 3 && view.unreadCount == 2 && view.lastMessage?.parts.first?.body == "4")
                 try await calls.unblock(["ben"])
@@ -190,7 +206,9 @@ extension StoreTests {
             }
         }
 
-        @Test("the published change of a hidden message names the users it is hidden from with their counts, as does the log")
+        @Test(
+            "the published change of a hidden message names the users it is hidden from with their counts, as does the log"
+        )
         func published() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -223,22 +241,30 @@ extension StoreTests {
                 #expect(
                     change.content
                         == .receipts([
-                            .init(user: user("ana"), messageID: before.id, ordinal: 1, status: .read, sender: user("ben")),
-                            .init(user: user("ana"), messageID: shown.id, ordinal: 3, status: .read, sender: user("cleo")),
+                            .init(
+                                user: user("ana"), messageID: before.id, ordinal: 1, status: .read, sender: user("ben")),
+                            .init(
+                                user: user("ana"), messageID: shown.id, ordinal: 3, status: .read, sender: user("cleo")),
                         ]))
                 #expect(change.counts[user("ana")]?.excluded == 3)
-                #expect(try await calls.readChanges(id, after: Position(change.position.rawValue - 1)).changes == [change.withoutCounts])
+                #expect(
+                    try await calls.readChanges(id, after: Position(change.position.rawValue - 1)).changes == [
+                        change.withoutCounts
+                    ])
                 for reader in ["ben", "cleo"] {
                     #expect(try await calls.message(hidden.id, as: reader).status(of: user("ana")) == .sent)
                     let listed = try await calls.messages(id, as: reader).messages.map { $0.status(of: user("ana")) }
                     #expect(listed == [.read, .sent, .read])
                     let loaded = try await calls.load(as: reader, messages: 10).items
-                    #expect(loaded.flatMap(\.messages).filter { $0.id == hidden.id }.allSatisfy { $0.status(of: user("ana")) == .sent })
+                    #expect(
+                        loaded.flatMap(\.messages).filter { $0.id == hidden.id }
+                            .allSatisfy { $0.status(of: user("ana")) == .sent })
                 }
                 // A receipt of a hidden message lists the users from whom it is hidden. They do not receive it.
                 try await calls.receipt(.read, hidden.id, by: "cleo")
                 let receipt = Change.Receipt(
-                    user: user("cleo"), messageID: hidden.id, ordinal: 2, status: .read, sender: user("ben"), hiddenFrom: [user("ana")])
+                    user: user("cleo"), messageID: hidden.id, ordinal: 2, status: .read, sender: user("ben"),
+                    hiddenFrom: [user("ana")])
                 let told = try #require(try calls.publishedChanges(of: id).last)
                 #expect(told.content == .receipts([receipt]) && !receipt.concerns(user("ana")))
                 #expect(try await calls.readChanges(id, after: change.position).changes == [told.withoutCounts])
@@ -248,7 +274,10 @@ extension StoreTests {
                 try await calls.markAllRead(id, by: "ana")
                 #expect(
                     try calls.publishedChanges(of: id).last?.content
-                        == .receipts([.init(user: user("ana"), messageID: later.id, ordinal: 4, status: .read, sender: user("cleo"))]))
+                        == .receipts([
+                            .init(
+                                user: user("ana"), messageID: later.id, ordinal: 4, status: .read, sender: user("cleo"))
+                        ]))
                 // A former participant keeps these statuses.
                 try await calls.patch(id, by: "ana", [remove("ben")])
                 #expect(try await calls.message(hidden.id, as: "ben").status(of: user("ana")) == .sent)
@@ -256,7 +285,9 @@ extension StoreTests {
             }
         }
 
-        @Test("receipts up to a message before the first hidden one are reported in full, as are those after a re-addition")
+        @Test(
+            "receipts up to a message before the first hidden one are reported in full, as are those after a re-addition"
+        )
         func allRead() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -265,7 +296,9 @@ extension StoreTests {
                 try await calls.block(["ben"])
                 let hidden = try await calls.send(id, by: "ben", "3")
                 try await calls.markAllRead(id, by: "ana", upTo: before.position)
-                #expect(try calls.publishedChanges(of: id).last?.content == .allRead(user: user("ana"), upTo: before.position, audience: nil))
+                #expect(
+                    try calls.publishedChanges(of: id).last?.content
+                        == .allRead(user: user("ana"), upTo: before.position, audience: nil))
                 try await calls.patch(id, by: "cleo", [remove("ana")])
                 try await calls.patch(id, by: "cleo", [add("ana")])
                 // An added user counts as having read all earlier messages, and others see that.
@@ -298,7 +331,9 @@ extension StoreTests {
 
         // MARK: Conversations
 
-        @Test("a conversation created by a blocked user is listed only after another user writes", arguments: [true, false])
+        @Test(
+            "a conversation created by a blocked user is listed only after another user writes",
+            arguments: [true, false])
         func created(isCreatorBlocked: Bool) async throws {
             try await CallsFixture.run { calls in
                 let (creator, other) = isCreatorBlocked ? ("ben", "ana") : ("ana", "ben")
@@ -317,7 +352,9 @@ extension StoreTests {
             }
         }
 
-        @Test("an addition by a blocked user is hidden until another user writes; then the user sees messages since the addition")
+        @Test(
+            "an addition by a blocked user is hidden until another user writes; then the user sees messages since the addition"
+        )
         func added() async throws {
             try await CallsFixture.run { calls in
                 try await calls.block(["ben"])
@@ -392,7 +429,9 @@ extension StoreTests {
                     let head = try await calls.readChanges(id).head
                     _ = try await calls.refusal { try await calls.perform(operation, by: actor, in: id, before) }
                     let heard = try calls.publishedChanges(of: id).filter { $0.position > head }
-                    #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutCounts), "seed \(seed), round \(round)")
+                    #expect(
+                        try await calls.readChanges(id, after: head).changes == heard.map(\.withoutCounts),
+                        "seed \(seed), round \(round)")
                     #expect(try await calls.misplaced() == 0, "seed \(seed), round \(round)")
                     guard round % 10 == 9 else { continue }
                     let log = try await calls.readLogs(as: "ana", [id: copy.position], userAfter: copy.ownPosition)
@@ -408,8 +447,11 @@ extension StoreTests {
             guard try await calls.list().total == 1 else { return }
             let view = try await calls.get(id)
             let fresh = try await calls.messages(id, pageSize: 1000)
-            #expect(view.counts == counts && view.unreadCount == Int64(copy.unread) && view.totalCount == fresh.total, place)
-            #expect(Int64(fresh.messages.count) == fresh.total && view.lastMessage?.id == fresh.messages.first?.id, place)
+            #expect(
+                view.counts == counts && view.unreadCount == Int64(copy.unread) && view.totalCount == fresh.total, place
+            )
+            #expect(
+                Int64(fresh.messages.count) == fresh.total && view.lastMessage?.id == fresh.messages.first?.id, place)
             #expect(Set(fresh.messages.map(\.id)) == Set(copy.messages.keys), place)
             for message in fresh.messages {
                 for recipient in copy.messages[message.id]?.recipients ?? [] {

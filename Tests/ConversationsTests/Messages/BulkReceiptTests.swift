@@ -54,13 +54,19 @@ extension StoreTests {
                 try await calls.patch(id, [remove("cleo")])
                 try await calls.delete(id, by: "ben", .myDevices)
                 for (user, code) in [("cleo", Failure.Code.accessDenied), ("eve", .notFound), ("ben", .notFound)] {
-                    #expect(try await calls.refusal { try await calls.receipts(.read, [message], in: id, by: user) }?.code == code)
+                    #expect(
+                        try await calls.refusal { try await calls.receipts(.read, [message], in: id, by: user) }?.code
+                            == code)
                 }
                 let other = calls.with(app: .random())
-                #expect(try await other.refusal { try await other.receipts(.read, [message], in: id, by: "ana") }?.code == .notFound)
+                #expect(
+                    try await other.refusal { try await other.receipts(.read, [message], in: id, by: "ana") }?.code
+                        == .notFound)
                 #expect(try await calls.receipts(.read, [message], in: id, by: "ana").position == nil)
                 let many = (0...1000).map { _ in MessageID.random() }
-                #expect(try await calls.refusal { try await calls.receipts(.read, many, in: id, by: "ana") }?.detail == .property("ids"))
+                #expect(
+                    try await calls.refusal { try await calls.receipts(.read, many, in: id, by: "ana") }?.detail
+                        == .property("ids"))
                 #expect(try await calls.message(message, as: "ana").status(of: ben) == .sent)
             }
         }
@@ -79,7 +85,9 @@ extension StoreTests {
             }
         }
 
-        @Test("a thousand receipts in one call are all delivered, the log is paged by bytes, and ten thousand take little time")
+        @Test(
+            "a thousand receipts in one call are all delivered, the log is paged by bytes, and ten thousand take little time"
+        )
         func thousands() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -93,19 +101,26 @@ extension StoreTests {
                 print("10,000 receipts in 10 calls: \(took)")
                 #expect(took < .seconds(10))
                 let changes = try calls.publishedChanges(of: id).suffix(10)
-                let told = changes.flatMap { change -> [Change.Receipt] in if case .receipts(let receipts) = change.content { receipts } else { [] } }
+                let told = changes.flatMap { change -> [Change.Receipt] in
+                    if case .receipts(let receipts) = change.content { receipts } else { [] }
+                }
                 // Every seventh message is ben's.
-                #expect(Set(told.map(\.ordinal)) == Set((1...10_000).filter { $0 % 7 != 0 }.map { Int64($0) }) && told.count == 8572)
-                let pieces = "SELECT max((SELECT count(*) FROM unnest(delivered))) FROM conversations.participant WHERE conversation_id = '\(id)'"
+                #expect(
+                    Set(told.map(\.ordinal)) == Set((1...10_000).filter { $0 % 7 != 0 }.map { Int64($0) })
+                        && told.count == 8572)
+                let pieces =
+                    "SELECT max((SELECT count(*) FROM unnest(delivered))) FROM conversations.participant WHERE conversation_id = '\(id)'"
                 #expect(try await calls.number(pieces) == 1)
                 let first = try #require(changes.first?.position)
                 let read = ContinuousClock.now
-                let page = try await calls.readLogs(as: "ana", [id: Position(first.rawValue - 1)], limit: 128, bytes: 150_000)
+                let page = try await calls.readLogs(
+                    as: "ana", [id: Position(first.rawValue - 1)], limit: 128, bytes: 150_000)
                 #expect(page.changes.count == 1 && !page.reachesHeads)
                 let all = try await calls.readLogs(as: "ana", [id: Position(first.rawValue - 1)], limit: 128)
                 #expect(all.changes == Array(changes.map(\.withoutCounts)))
                 print("read in \(ContinuousClock.now - read), \(page.bytes) bytes for one change")
-                let stored = "SELECT max(pg_column_size(operations)) FROM conversations.change WHERE conversation_id = '\(id)'"
+                let stored =
+                    "SELECT max(pg_column_size(operations)) FROM conversations.change WHERE conversation_id = '\(id)'"
                 print("stored in \(try await calls.number(stored)) bytes")
             }
         }

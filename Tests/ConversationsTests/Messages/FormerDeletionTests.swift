@@ -10,7 +10,9 @@ extension StoreTests {
             try await calls.readLogs(as: user, [:], userAfter: .zero).userChanges.map(\.content)
         }
 
-        @Test("former participants who see a message deleted for all receive the deletion in their own logs, with their counts")
+        @Test(
+            "former participants who see a message deleted for all receive the deletion in their own logs, with their counts"
+        )
         func message() async throws {
             try await CallsFixture.run { calls in
                 let users = ["ben", "cleo", "dora", "eve"]
@@ -29,7 +31,9 @@ extension StoreTests {
                 let view = try await calls.get(id, as: "ben")
                 #expect(view.totalCount == 1 && view.unreadCount == 1 && view.lastMessage?.id == first.id)
                 let entries = try await calls.readLogs(as: "ben", [:], userAfter: .zero).userChanges
-                #expect(entries.map(\.content) == [.messageDeleted(second.id, in: id, view: view)] && entries[0].createdAt >= change.createdAt)
+                #expect(
+                    entries.map(\.content) == [.messageDeleted(second.id, in: id, view: view)]
+                        && entries[0].createdAt >= change.createdAt)
                 #expect(try calls.notices("ben").last == .logged(entries[0].position, at: entries[0].createdAt))
                 // With two deletions in one page, both carry the counts after the second.
                 try await calls.delete(first.id, by: "ana", .allParticipants)
@@ -44,7 +48,9 @@ extension StoreTests {
             }
         }
 
-        @Test("a re-added user receives the deletion from the conversation's log, and an old entry only says the message is gone")
+        @Test(
+            "a re-added user receives the deletion from the conversation's log, and an old entry only says the message is gone"
+        )
         func addedAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -11,7 +11,9 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
                 var sent: [Message] = []
-                for index in 0..<9 { sent.append(try await calls.send(id, by: index % 2 == 0 ? "ana" : "ben", "\(index)")) }
+                for index in 0..<9 {
+                    sent.append(try await calls.send(id, by: index % 2 == 0 ? "ana" : "ben", "\(index)"))
+                }
                 for size in [1, 2, 4, 9, 100] {
                     var paged: [Message] = []
                     while paged.count < 20 {
@@ -38,7 +40,10 @@ extension StoreTests {
                 try await calls.delete(sent[3], by: "ana", .myDevices)
                 let second = try await calls.messages(id, pageSize: 2, from: sent[4])
                 #expect(second.total == 5 && second.messages.map(\.id) == [sent[2], sent[1]])
-                #expect(try await calls.messages(id, as: "ben", pageSize: 2, from: sent[4]).messages.map(\.id) == [sent[3], sent[2]])
+                #expect(
+                    try await calls.messages(id, as: "ben", pageSize: 2, from: sent[4]).messages.map(\.id) == [
+                        sent[3], sent[2],
+                    ])
                 let elsewhere = try await calls.send(try await calls.conversation()).id
                 for unknown in [elsewhere, .random()] {
                     let failure = try await calls.refusal { try await calls.messages(id, from: unknown) }

@@ -13,10 +13,14 @@ extension StoreTests {
         func edits() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
-                let (first, second, third) = (MessagePart.text("one"), MessagePart.text("two"), MessagePart.text("three"))
+                let (first, second, third) = (
+                    MessagePart.text("one"), MessagePart.text("two"), MessagePart.text("three")
+                )
                 let message = try await calls.send(id, parts: [first])
                 var edited = try await calls.edit(message.id, .add(ProtoMessagePart(second)))
-                #expect(edited.parts.map(\.body) == ["one", "two"] && edited.parts[0].updatedAt == nil && edited.parts[1].updatedAt != nil)
+                #expect(
+                    edited.parts.map(\.body) == ["one", "two"] && edited.parts[0].updatedAt == nil
+                        && edited.parts[1].updatedAt != nil)
                 let times = [edited.updatedAt]
                 edited = try await calls.edit(
                     message.id,
@@ -30,7 +34,8 @@ extension StoreTests {
                 edited = try await calls.edit(message.id, .remove(.id(second.id)))
                 #expect(edited.parts.map(\.body) == ["ONE"])
                 edited = try await calls.edit(
-                    message.id, .replaceAll(.with { $0.parts = [ProtoMessagePart(edited.parts[0]), ProtoMessagePart(third)] }))
+                    message.id,
+                    .replaceAll(.with { $0.parts = [ProtoMessagePart(edited.parts[0]), ProtoMessagePart(third)] }))
                 #expect(edited.parts.map(\.body) == ["ONE", "three"])
                 #expect(try await calls.message(message.id, as: "ben") == edited)
 
@@ -39,7 +44,10 @@ extension StoreTests {
                 let told = changes.map { change -> [Change.PartEdit] in
                     if case .partsChanged(message.id, 1, let edits, _) = change.content { edits } else { [] }
                 }
-                #expect(told == [[.added(second.id)], [.changed(first.id)], [.removed(second.id, index: 1)], [.allReplaced]])
+                #expect(
+                    told == [
+                        [.added(second.id)], [.changed(first.id)], [.removed(second.id, index: 1)], [.allReplaced],
+                    ])
                 #expect(changes.last?.content == .partsChanged(id: message.id, ordinal: 1, [.allReplaced], edited))
                 // Read from the log, the body is the current message.
                 let log = try await calls.readChanges(id).changes.dropFirst(2)
@@ -61,8 +69,10 @@ extension StoreTests {
                 let cases: [(ProtoEditPartsRequest.OneOf_Edit, String, Failure.Code)] = [
                     (.remove(.id(part.id)), "ana", .invalidOperation), (.remove(.id(UUID())), "ana", .notFound),
                     (.remove(.index(7)), "ana", .notFound), (.add(ProtoMessagePart(part)), "ana", .invalidProperty),
-                    (.add(ProtoMessagePart(.text("x"))), "ben", .accessDenied), (.add(ProtoMessagePart(.text("x"))), "eve", .notFound),
-                    (.add(ProtoMessagePart(.content(.random()))), "ana", .invalidProperty), (.replaceAll(.init()), "ana", .invalidProperty),
+                    (.add(ProtoMessagePart(.text("x"))), "ben", .accessDenied),
+                    (.add(ProtoMessagePart(.text("x"))), "eve", .notFound),
+                    (.add(ProtoMessagePart(.content(.random()))), "ana", .invalidProperty),
+                    (.replaceAll(.init()), "ana", .invalidProperty),
                 ]
                 for (edit, actor, code) in cases {
                     #expect(try await calls.refusal { try await calls.edit(message.id, by: actor, edit) }?.code == code)
@@ -70,7 +80,9 @@ extension StoreTests {
                 #expect(try await calls.readChanges(id).head == Position(2))
                 // A former participant cannot change the message.
                 try await calls.patch(id, by: "ben", [remove("ana")])
-                let late = try await calls.refusal { try await calls.edit(message.id, .add(ProtoMessagePart(.text("x")))) }
+                let late = try await calls.refusal {
+                    try await calls.edit(message.id, .add(ProtoMessagePart(.text("x"))))
+                }
                 #expect(late?.code == .accessDenied)
             }
         }

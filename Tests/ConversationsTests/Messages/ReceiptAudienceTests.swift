@@ -25,10 +25,17 @@ extension StoreTests {
                 let outcomes = try await withThrowingTaskGroup(of: (String, Failure.Code?).self) { group in
                     for user in ["ben", "cleo", "eve"] {
                         for message in sent {
-                            group.addTask { (user, try await calls.refusal { try await calls.receipt(.read, message, by: user) }?.code) }
+                            group.addTask {
+                                (
+                                    user,
+                                    try await calls.refusal { try await calls.receipt(.read, message, by: user) }?.code
+                                )
+                            }
                         }
                     }
-                    return try await group.reduce(into: [String: Set<Failure.Code?>]()) { $0[$1.0, default: []].insert($1.1) }
+                    return try await group.reduce(into: [String: Set<Failure.Code?>]()) {
+                        $0[$1.0, default: []].insert($1.1)
+                    }
                 }
                 #expect(outcomes == ["ben": [nil], "cleo": [nil], "eve": [.notFound]])
                 let given = receipts(try calls.publishedChanges(of: id))
@@ -47,20 +54,32 @@ extension StoreTests {
                 let (first, second) = (try await calls.send(id).id, try await calls.send(id, by: "cleo").id)
                 try await calls.receipt(.delivery, first, by: "ben")
                 let told = receipts(try calls.publishedChanges(of: id))
-                #expect(told == [[.init(user: ben, messageID: first, ordinal: 1, status: .delivered, sender: ana, audience: .senderAndReader)]])
-                #expect(["ana", "ben", "cleo"].map { told[0][0].concerns(UserID(trusted: $0)) } == [true, true, false])
+                #expect(
+                    told == [
+                        [
+                            .init(
+                                user: ben, messageID: first, ordinal: 1, status: .delivered, sender: ana,
+                                audience: .senderAndReader)
+                        ]
+                    ])
+                #expect(
+                    ["ana", "ben", "cleo"].map { told[0][0].concerns(UserID(trusted: $0)) } == [true, true, false])
                 try await calls.markAllRead(id, by: "ben")
                 guard case .allRead(ben, _, let audience?) = try calls.publishedChanges(of: id).last?.content else {
                     Issue.record("\(String(describing: try calls.publishedChanges(of: id).last))")
                     return
                 }
                 #expect(Set(audience.map(\.rawValue)) == ["ana", "cleo"])
-                #expect(try await calls.readChanges(id).changes.last?.content == (try calls.publishedChanges(of: id).last?.content))
+                #expect(
+                    try await calls.readChanges(id).changes.last?.content
+                        == (try calls.publishedChanges(of: id).last?.content))
                 #expect(try await calls.message(second, as: "ana").status(of: ben) == .read)
             }
         }
 
-        @Test("disabled receipts are stored for their reader and hidden from other users", arguments: [1, 2, 3] as [Int32])
+        @Test(
+            "disabled receipts are stored for their reader and hidden from other users",
+            arguments: [1, 2, 3] as [Int32])
         func switchedOff(policy: Int32) async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.call(
@@ -77,18 +96,23 @@ extension StoreTests {
                 let (noDelivery, noRead) = (policy & 1 != 0, policy & 2 != 0)
                 let message = try await calls.send(view.conversation.id).id
                 func status() async throws -> [RecipientStatus] {
-                    try await calls.message(message, as: "ana").recipients.filter { $0.userID == ben }.flatMap { [$0.status, $0.shownStatus] }
+                    try await calls.message(message, as: "ana").recipients.filter { $0.userID == ben }
+                        .flatMap { [$0.status, $0.shownStatus] }
                 }
                 try await calls.receipt(.delivery, message, by: "ben")
                 #expect(try await status() == [.delivered, noDelivery ? .sent : .delivered])
                 try await calls.receipt(.read, message, by: "ben")
                 #expect(try await status() == [.read, noRead ? (noDelivery ? .sent : .delivered) : .read])
                 #expect(try await calls.get(view.conversation.id, as: "ben").unreadCount == 0)
-                let audiences = receipts(try calls.publishedChanges(of: view.conversation.id)).flatMap { $0 }.map(\.audience)
+                let audiences = receipts(try calls.publishedChanges(of: view.conversation.id)).flatMap { $0 }
+                    .map(\.audience)
                 #expect(audiences == [noDelivery ? .reader : .senderAndReader, noRead ? .reader : .senderAndReader])
                 _ = try await calls.send(view.conversation.id)
                 try await calls.markAllRead(view.conversation.id, by: "ben")
-                guard case .allRead(ben, _, let told?) = try calls.publishedChanges(of: view.conversation.id).last?.content else {
+                guard
+                    case .allRead(ben, _, let told?) = try calls.publishedChanges(of: view.conversation.id).last?
+                        .content
+                else {
                     Issue.record("no audience")
                     return
                 }

@@ -19,8 +19,10 @@ extension StoreTests {
                 let (first, second) = (try await calls.send(id).id, try await calls.send(id).id)
                 // The receipt, the status and unread count after it, and whether it causes a change.
                 let steps: [(ReceiptKind, MessageID, RecipientStatus, Int64, Bool)] = [
-                    (.delivery, first, .delivered, 2, true), (.delivery, first, .delivered, 2, false), (.read, first, .read, 1, true),
-                    (.read, first, .read, 1, false), (.delivery, first, .read, 1, false), (.read, second, .read, 0, true),
+                    (.delivery, first, .delivered, 2, true), (.delivery, first, .delivered, 2, false),
+                    (.read, first, .read, 1, true),
+                    (.read, first, .read, 1, false), (.delivery, first, .read, 1, false),
+                    (.read, second, .read, 0, true),
                     (.delivery, second, .read, 0, false),
                 ]
                 for (kind, message, status, unread, isChange) in steps {
@@ -30,10 +32,16 @@ extension StoreTests {
                     #expect(after.count == before.count + (isChange ? 1 : 0))
                     let view = try await calls.get(id, as: "ben")
                     #expect(view.unreadCount == unread && view.conversation.position == after.last?.position)
-                    for user in ["ana", "ben"] { #expect(try await calls.message(message, as: user).status(of: ben) == status) }
+                    for user in ["ana", "ben"] {
+                        #expect(try await calls.message(message, as: user).status(of: ben) == status)
+                    }
                     guard isChange, let change = after.last else { continue }
                     let ordinal: Int64 = message == first ? 1 : 2
-                    #expect(change.content == .receipts([.init(user: ben, messageID: message, ordinal: ordinal, status: status, sender: ana)]))
+                    #expect(
+                        change.content
+                            == .receipts([
+                                .init(user: ben, messageID: message, ordinal: ordinal, status: status, sender: ana)
+                            ]))
                     #expect(change.counts == (kind == .read ? [ben: view.counts] : [:]) && change.actor == ben)
                     #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 }
@@ -47,10 +55,16 @@ extension StoreTests {
                 let message = try await calls.send(id).id
                 for kind in [ReceiptKind.delivery, .read] {
                     try await calls.receipt(kind, message, by: "ana")
-                    #expect(try await calls.refusal { try await calls.receipt(kind, message, by: "eve") }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.receipt(kind, MessageID.random(), by: "ben") }?.code == .notFound)
+                    #expect(
+                        try await calls.refusal { try await calls.receipt(kind, message, by: "eve") }?.code == .notFound
+                    )
+                    #expect(
+                        try await calls.refusal { try await calls.receipt(kind, MessageID.random(), by: "ben") }?.code
+                            == .notFound)
                     let other = calls.with(app: .random())
-                    #expect(try await other.refusal { try await other.receipt(kind, message, by: "ben") }?.code == .notFound)
+                    #expect(
+                        try await other.refusal { try await other.receipt(kind, message, by: "ben") }?.code == .notFound
+                    )
                 }
                 let failure = try await calls.refusal {
                     try await calls.call(
@@ -79,8 +93,10 @@ extension StoreTests {
                 // The third, fourth and sixth messages are unread.
                 #expect(try await calls.get(id, as: "ben").unreadCount == 3)
                 let steps: [(upTo: Position?, unread: Int64, told: Position?)] = [
-                    (.zero, 3, nil), (sent[1].position, 3, nil), (sent[2].position, 2, sent[2].position), (sent[2].position, 2, nil),
-                    (sent[4].position, 1, sent[4].position), (nil, 0, Position(12)), (nil, 0, nil), (Position(.max), 0, nil),
+                    (.zero, 3, nil), (sent[1].position, 3, nil), (sent[2].position, 2, sent[2].position),
+                    (sent[2].position, 2, nil),
+                    (sent[4].position, 1, sent[4].position), (nil, 0, Position(12)), (nil, 0, nil),
+                    (Position(.max), 0, nil),
                 ]
                 for (upTo, unread, told) in steps {
                     let before = try calls.publishedChanges(of: id)
@@ -90,10 +106,14 @@ extension StoreTests {
                     #expect(view.unreadCount == unread, "\(String(describing: upTo))")
                     #expect(after.count == before.count + (told == nil ? 0 : 1))
                     guard let told, let change = after.last else { continue }
-                    #expect(change.content == .allRead(user: ben, upTo: told, audience: nil) && change.counts == [ben: view.counts])
+                    #expect(
+                        change.content == .allRead(user: ben, upTo: told, audience: nil)
+                            && change.counts == [ben: view.counts])
                     #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 }
-                for message in sent.dropFirst() { #expect(try await calls.message(message.id, as: "ana").status(of: ben) == .read) }
+                for message in sent.dropFirst() {
+                    #expect(try await calls.message(message.id, as: "ana").status(of: ben) == .read)
+                }
                 // Later messages are unread, even if the given position was beyond the head.
                 try await calls.send(id)
                 #expect(try await calls.get(id, as: "ben").unreadCount == 1)
@@ -125,8 +145,11 @@ extension StoreTests {
                 let reads = receipts.filter { $0.status == .read }
                 #expect(reads.count == 48 && Set(reads).count == 48)
                 for user in users { #expect(try await calls.get(id, as: user).unreadCount == 0) }
-                for message in try await calls.messages(id).messages { #expect(message.recipients.allSatisfy { $0.status == .read }) }
-                let pieces = "SELECT max((SELECT count(*) FROM unnest(read))) FROM conversations.participant WHERE conversation_id = '\(id)'"
+                for message in try await calls.messages(id).messages {
+                    #expect(message.recipients.allSatisfy { $0.status == .read })
+                }
+                let pieces =
+                    "SELECT max((SELECT count(*) FROM unnest(read))) FROM conversations.participant WHERE conversation_id = '\(id)'"
                 #expect(try await calls.number(pieces) == 1)
             }
         }

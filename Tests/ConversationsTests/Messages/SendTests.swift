@@ -9,7 +9,9 @@ import Testing
 
 extension StoreTests {
     @Suite struct SendTests {
-        @Test("a message has the next position and ordinal and all participants as recipients; its announcement equals its answer")
+        @Test(
+            "a message has the next position and ordinal and all participants as recipients; its announcement equals its answer"
+        )
         func send() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -23,7 +25,9 @@ extension StoreTests {
                 let change = try #require(try calls.publishedChanges(of: id).dropFirst().first)
                 #expect(change.content == .messageCreated(id: first.id, ordinal: 1, first))
                 #expect(change.origin == origin && change.messageCount == 1 && change.createdAt == first.sentAt)
-                #expect(change.counts == [UserID(trusted: "ben"): UserCounts(excluded: 1, hidden: 0, position: Position(2))])
+                #expect(
+                    change.counts == [UserID(trusted: "ben"): UserCounts(excluded: 1, hidden: 0, position: Position(2))]
+                )
                 #expect(try await calls.readChanges(id, after: Position(1), limit: 1).changes == [change.withoutCounts])
                 for user in ["ana", "ben", "cleo"] { #expect(try await calls.message(first.id, as: user) == first) }
                 #expect(try await calls.get(id, as: "cleo").lastMessage == second)
@@ -39,17 +43,23 @@ extension StoreTests {
                 let other = try await calls.create(["cleo"], by: "ben").id
                 let first = try await calls.send(id, by: "ana", "one")
                 let repeats: [(ConversationID, String, String, Bool)] = [
-                    (id, "ana", "one", true), (id, "ana", "other text", true), (id, "ben", "one", true), (other, "ben", "one", true),
-                    (other, "cleo", "one", false), (id, "eve", "one", false), (.random(), "ana", "one", true), (.random(), "eve", "one", false),
+                    (id, "ana", "one", true), (id, "ana", "other text", true), (id, "ben", "one", true),
+                    (other, "ben", "one", true),
+                    (other, "cleo", "one", false), (id, "eve", "one", false), (.random(), "ana", "one", true),
+                    (.random(), "eve", "one", false),
                 ]
                 for (conversation, user, text, isSeen) in repeats {
-                    let failure = try await calls.refusal { try await calls.send(conversation, by: user, text, id: first.id) }
+                    let failure = try await calls.refusal {
+                        try await calls.send(conversation, by: user, text, id: first.id)
+                    }
                     #expect(failure?.code == .idInUse)
                     #expect(failure?.detail == (isSeen ? .message(first) : Failure.Detail.none), "\(user) \(text)")
                 }
                 let foreign = calls.with(app: .random())
                 let theirs = try await foreign.conversation()
-                #expect(try await foreign.refusal { try await foreign.send(theirs, by: "ana", id: first.id) }?.detail == Failure.Detail.none)
+                #expect(
+                    try await foreign.refusal { try await foreign.send(theirs, by: "ana", id: first.id) }?.detail
+                        == Failure.Detail.none)
                 #expect(try calls.publishedChanges(of: id).count == 2)
                 #expect(try await calls.messages(id).messages == [first])
                 #expect(try await calls.messages(other, as: "ben").total == 0)
@@ -62,7 +72,12 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben"])
                 let message = try await calls.send(id, by: "ben")
                 try await calls.patch(id, [remove("ben")])
-                guard case .message(let found) = try await calls.refusal({ try await calls.send(id, by: "ben", id: message.id) })?.detail else {
+                guard
+                    case .message(let found) = try await calls.refusal({
+                        try await calls.send(id, by: "ben", id: message.id)
+                    })?
+                    .detail
+                else {
                     Issue.record("no message")
                     return
                 }
@@ -91,10 +106,15 @@ extension StoreTests {
                                 return message
                             }
                         }
-                        return try await group.reduce(into: [StrataModel.Message]()) { sent, message in if let message { sent.append(message) } }
+                        return try await group.reduce(into: [StrataModel.Message]()) { sent, message in
+                            if let message { sent.append(message) }
+                        }
                     }
                     #expect(sent.count == 1)
-                    let heads = [try await calls.readChanges(first).head.rawValue, try await calls.readChanges(second).head.rawValue]
+                    let heads = [
+                        try await calls.readChanges(first).head.rawValue,
+                        try await calls.readChanges(second).head.rawValue,
+                    ]
                     #expect(heads.sorted() == [1, 2])
                     #expect(try await calls.message(id, as: "ana") == sent.first)
                 }

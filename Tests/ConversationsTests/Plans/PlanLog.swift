@@ -45,7 +45,9 @@ struct PlanLog {
             rows = try values.decodeIfPresent(Double.self, forKey: .rows) ?? 0
             loops = try values.decodeIfPresent(Double.self, forKey: .loops) ?? 0
             removed = try values.decodeIfPresent(Double.self, forKey: .removed) ?? 0
-            pages = (try values.decodeIfPresent(Double.self, forKey: .hit) ?? 0) + (try values.decodeIfPresent(Double.self, forKey: .read) ?? 0)
+            pages =
+                (try values.decodeIfPresent(Double.self, forKey: .hit) ?? 0)
+                + (try values.decodeIfPresent(Double.self, forKey: .read) ?? 0)
             children = try values.decodeIfPresent([Node].self, forKey: .children) ?? []
         }
 
@@ -66,7 +68,8 @@ struct PlanLog {
         let file = try FileHandle(forReadingFrom: URL(filePath: path))
         defer { try? file.close() }
         try file.seek(toOffset: start)
-        let lines = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false)
         var found: [Execution] = []
         var object: [Substring]?
         // All lines of a message except the first begin with a tab.
@@ -74,7 +77,8 @@ struct PlanLog {
             if line == "\t{" {
                 object = [line]
             } else if line == "\t}", let text = object {
-                found.append(try JSONDecoder().decode(Execution.self, from: Data((text + [line]).joined(separator: "\n").utf8)))
+                found.append(
+                    try JSONDecoder().decode(Execution.self, from: Data((text + [line]).joined(separator: "\n").utf8)))
                 object = nil
             } else {
                 object?.append(line)

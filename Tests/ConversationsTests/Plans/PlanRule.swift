@@ -17,14 +17,19 @@ struct PlanRule {
         return read.compactMap { node in
             guard let fault = self.fault(of: node) else { return nil }
             let counts = "\(node.loops) times, \(node.rows) rows and \(node.removed) removed each, \(node.pages) pages"
-            return "\(node.type) of \(node.relation ?? "") by \(node.index ?? "no index") \(fault) (\(counts)) in: \(execution.query)"
+            return
+                "\(node.type) of \(node.relation ?? "") by \(node.index ?? "no index") \(fault) (\(counts)) in: \(execution.query)"
         }
     }
 
     private func fault(of node: PlanLog.Node) -> String? {
-        guard let relation = node.relation, !Self.single.contains(relation), node.type != "ModifyTable" else { return nil }
+        guard let relation = node.relation, !Self.single.contains(relation), node.type != "ModifyTable" else {
+            return nil
+        }
         guard let index = node.index else { return node.type == "Tid Scan" ? nil : "reads a whole table" }
-        if index.hasSuffix("created_at_idx") || index.hasSuffix("change_by_time"), !readsByTime { return "reads by time" }
+        if index.hasSuffix("created_at_idx") || index.hasSuffix("change_by_time"), !readsByTime {
+            return "reads by time"
+        }
         if node.loops * (node.rows + node.removed) > rows { return "reads too many rows" }
         // The allowance covers a descent of the index and the row, for a few keys at a time. A node that reads more
         // pages scans entries of other keys.

@@ -15,8 +15,10 @@ import Testing
 /// statement.
 @Suite(.timeLimit(.minutes(5))) struct PlanTests {
     private static let settings = [
-        "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0", "auto_explain.log_nested_statements": "on",
-        "auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_timing": "off", "auto_explain.log_format": "json",
+        "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
+        "auto_explain.log_nested_statements": "on",
+        "auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_timing": "off",
+        "auto_explain.log_format": "json",
         "autovacuum": "off", "log_line_prefix": "",
     ]
 
@@ -42,7 +44,10 @@ import Testing
 
         let beliefs = [
             ("statistics from before the load", "SELECT"),
-            ("tables said to be empty", "UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE relkind IN ('r', 'i') AND oid > 16384"),
+            (
+                "tables said to be empty",
+                "UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE relkind IN ('r', 'i') AND oid > 16384"
+            ),
             (
                 "tables said to be huge, in few pages",
                 "UPDATE pg_class SET reltuples = 1e9, relpages = 1 WHERE relkind IN ('r', 'i') AND oid > 16384"
@@ -84,8 +89,10 @@ import Testing
             let users = (1...100).map { "user\($0)" }
             var start = try log.end
             let query = Follow(
-                app: calls.app, user: UserID(trusted: "ana"), users: (users + ["met1", "met2"]).map { UserID(trusted: $0) }, limit: nil)
-            let rows = try await calls.database.exclusive.query(Follow.statement.direct, with: query.parameters, deadline: .soon)
+                app: calls.app, user: UserID(trusted: "ana"),
+                users: (users + ["met1", "met2"]).map { UserID(trusted: $0) }, limit: nil)
+            let rows = try await calls.database.exclusive.query(
+                Follow.statement.direct, with: query.parameters, deadline: .soon)
             #expect(rows.count == 1 + users.count)
             let following = try log.executions(since: start)
             #expect(read(following) <= Double(5 * conversations))
@@ -104,7 +111,8 @@ import Testing
 
     /// Returns the number of rows read to determine which users have met.
     private func read(_ executions: [PlanLog.Execution]) -> Double {
-        executions.flatMap(\.plan.all).filter { ["participant", "user_conversation"].contains($0.relation) && $0.children.isEmpty }
+        executions.flatMap(\.plan.all)
+            .filter { ["participant", "user_conversation"].contains($0.relation) && $0.children.isEmpty }
             .reduce(0) { $0 + $1.loops * ($1.rows + $1.removed) }
     }
 
@@ -135,19 +143,28 @@ private struct Scene {
         var recent: [ConversationID] = []
         var cursor: MessageID?
         let lately = StrataModel.Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000) - 1_000_000)
-        try await body("create") { recent.append(try await calls.create(["ben", "cleo"], metadata: ["title": "new"]).id) }
+        try await body("create") {
+            recent.append(try await calls.create(["ben", "cleo"], metadata: ["title": "new"]).id)
+        }
         try await body("create distinct") { recent.append(try await calls.create(["ben"], distinct: true).id) }
         try await body("send") {
             for _ in 0..<3 { cursor = try await calls.send(long, by: "ben").id }
             try await calls.send(recent[0], by: "cleo")
         }
         try await body("receipt") { if let cursor { try await calls.receipt(.read, cursor, by: "ana") } }
-        try await body("receipts") { if let cursor { try await calls.receipts(.read, [cursor, .random()], in: long, by: "ana") } }
+        try await body("receipts") {
+            if let cursor { try await calls.receipts(.read, [cursor, .random()], in: long, by: "ana") }
+        }
         try await body("delete up to a position") {
-            if let cursor { try await calls.delete(long, by: "ben", upTo: Position(calls.message(cursor, as: "ana").position.rawValue - 1)) }
+            if let cursor {
+                try await calls.delete(
+                    long, by: "ben", upTo: Position(calls.message(cursor, as: "ana").position.rawValue - 1))
+            }
         }
         try await body("mark all read") { try await calls.markAllRead(long, by: "ana") }
-        try await body("metadata") { try await calls.patch(long, metadata: [set("color.\(recent[0])", "blue"), delete("color")]) }
+        try await body("metadata") {
+            try await calls.patch(long, metadata: [set("color.\(recent[0])", "blue"), delete("color")])
+        }
         try await body("participants") {
             try await calls.patch(recent[0], [add("dora"), remove("cleo")])
             try await calls.patch(recent[0], [add("cleo")])
@@ -168,7 +185,9 @@ private struct Scene {
         for messages in [20, nil] {
             try await body("load") {
                 let page = try await calls.load(pageSize: 5, messages: messages, bytes: 1 << 20)
-                _ = try await calls.load(byLastMessage: true, pageSize: 5, from: page.items.last?.view.conversation.id.rawValue, messages: messages)
+                _ = try await calls.load(
+                    byLastMessage: true, pageSize: 5, from: page.items.last?.view.conversation.id.rawValue,
+                    messages: messages)
             }
         }
         try await body("messages") {
@@ -183,20 +202,24 @@ private struct Scene {
         try await body("delete message") { if let cursor { try await calls.delete(cursor, by: "ana", .myDevices) } }
         for age: Int64 in [1, 3600, 86_400, 8 * 86_400] {
             try await body("baseline") {
-                _ = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: lately.microseconds - age * 1_000_000))
+                _ = try await calls.baseline(
+                    as: "ana", since: StrataModel.Timestamp(microseconds: lately.microseconds - age * 1_000_000))
             }
         }
         // Run the statement directly, because the call caches its answer for half a second.
         try await body("heads") {
-            _ = try await calls.database.runExclusive(ReadHeads(since: PostgresTimestamp(microseconds: lately.microseconds)), deadline: .soon)
+            _ = try await calls.database.runExclusive(
+                ReadHeads(since: PostgresTimestamp(microseconds: lately.microseconds)), deadline: .soon)
         }
         let head = try await calls.get(long).conversation.position.rawValue
         try await body("replay") {
-            _ = try await calls.readLogs(as: "ana", [long: Position(head - 3), recent[0]: .zero], userAfter: .zero, limit: 50, bytes: 1 << 20)
+            _ = try await calls.readLogs(
+                as: "ana", [long: Position(head - 3), recent[0]: .zero], userAfter: .zero, limit: 50, bytes: 1 << 20)
             _ = try await calls.readLogs(as: "ana", [long: Position(head / 2)], limit: 50, bytes: 4000)
         }
         try await body("repair") {
-            _ = try await calls.readChanges(long, after: Position(head / 2), limit: 50, bytes: 1 << 20, users: ["ana", "ben"])
+            _ = try await calls.readChanges(
+                long, after: Position(head / 2), limit: 50, bytes: 1 << 20, users: ["ana", "ben"])
         }
         let name = IdempotencyKey.random
         try await body("named change") {
@@ -205,7 +228,9 @@ private struct Scene {
         try await body("repeated change") {
             try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(long, add: "ana"))
         }
-        for (test, user) in [(.equals("new"), ""), (.hasPrefix("n"), "ana"), (.exists, "ben")] as [(MetadataCondition.Test, String)] {
+        for (test, user) in [(.equals("new"), ""), (.hasPrefix("n"), "ana"), (.exists, "ben")]
+            as [(MetadataCondition.Test, String)]
+        {
             try await body("find") {
                 let page = try await calls.find("title", test, of: user, pageSize: 5)
                 _ = try await calls.find("title", test, of: user, pageSize: 5, from: page.ids.last)
@@ -234,7 +259,8 @@ private struct Scene {
             _ = try await calls.readLogs(as: "cleo", [:], userAfter: .zero, limit: 50)
         }
         let sessions = Sessions(
-            database: calls.database, publisher: Publisher(logger: ServiceFixture.quietLogger) { _, _ in }, lifetime: .seconds(86_400))
+            database: calls.database, publisher: Publisher(logger: ServiceFixture.quietLogger) { _, _ in },
+            lifetime: .seconds(86_400))
         let digest = [UInt8](repeating: 1, count: 32)
         try await body("session") {
             // The bulk load contains no sessions.

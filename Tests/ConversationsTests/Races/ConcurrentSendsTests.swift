@@ -16,7 +16,9 @@ extension StoreTests {
         private let users = (0..<8).map { "user\($0)" }
         private let each = 25
 
-        @Test("eight concurrent senders receive positions 1 to n without gaps or duplicates, and published changes equal the log")
+        @Test(
+            "eight concurrent senders receive positions 1 to n without gaps or duplicates, and published changes equal the log"
+        )
         func sends() async throws {
             let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
             try await RunningService.run(postgres: postgres, redis: redis) { first in
@@ -38,7 +40,9 @@ extension StoreTests {
             #expect(answers.map(\.ordinal).sorted() == Array(1...count))
             #expect(logged.map(\.position.rawValue) == Array(1...count + 1))
             #expect(zip(logged, logged.dropFirst()).allSatisfy { $0.createdAt <= $1.createdAt })
-            let messages = logged.compactMap { if case .messageCreated(_, _, let message) = $0.content { message } else { nil } }
+            let messages = logged.compactMap {
+                if case .messageCreated(_, _, let message) = $0.content { message } else { nil }
+            }
             #expect(messages == answers.sorted { $0.position < $1.position })
             let inOrder = published.sorted { $0.position < $1.position }
             #expect(inOrder.map { $0.withoutCounts.withoutTree } == logged.map(\.withoutTree))
@@ -79,7 +83,9 @@ extension StoreTests {
             }
         }
 
-        private func send(_ text: String, by user: String, _ running: RunningService) async throws -> StrataModel.Message {
+        private func send(
+            _ text: String, by user: String, _ running: RunningService
+        ) async throws -> StrataModel.Message {
             let response = try await running.call(
                 ConversationsAPI.sendMessage,
                 .with {
@@ -87,7 +93,10 @@ extension StoreTests {
                     $0.actor = user
                     $0.conversationID = Data(id)
                     $0.id = Data(MessageID.random())
-                    $0.parts = [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))]
+                    $0.parts = [
+                        ProtoMessagePart(
+                            MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))
+                    ]
                 })
             return try StrataModel.Message(response.message)
         }
@@ -108,7 +117,9 @@ extension StoreTests {
             var published: [Change] = []
             while published.count <= users.count * each {
                 let payload = try #require(await listener.next()).payload
-                if case .change(let change) = try ConversationPublication(decoding: payload) { published.append(change) }
+                if case .change(let change) = try ConversationPublication(decoding: payload) {
+                    published.append(change)
+                }
             }
             return published
         }

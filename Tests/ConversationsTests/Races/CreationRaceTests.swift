@@ -23,14 +23,17 @@ extension StoreTests {
         }
 
         private func create(
-            _ calls: CallsFixture, _ participants: [String], by actor: String, id: ConversationID = .random(), distinct: Bool = true,
+            _ calls: CallsFixture, _ participants: [String], by actor: String, id: ConversationID = .random(),
+            distinct: Bool = true,
             metadata: [String: String]? = nil
         ) async throws -> Answer {
             do {
-                let created = try await calls.create(participants, by: actor, id: id, distinct: distinct, metadata: metadata)
+                let created = try await calls.create(
+                    participants, by: actor, id: id, distinct: distinct, metadata: metadata)
                 return created.isNew ? .created(created.id) : .found(created.id)
             } catch let failure as Failure {
-                let existing: ConversationID? = if case .conversation(let view) = failure.detail { view.conversation.id } else { nil }
+                let existing: ConversationID? =
+                    if case .conversation(let view) = failure.detail { view.conversation.id } else { nil }
                 switch (failure.code, existing) {
                 case (.conflict, let existing?): return .conflict(existing)
                 case (.idInUse, _): return .taken(existing)
@@ -41,7 +44,9 @@ extension StoreTests {
 
         @Test(
             "one of two concurrent distinct creations succeeds; the other returns its conversation, or a conflict for other metadata",
-            arguments: [(nil, nil), (["t": "1"], ["t": "1"]), (["t": "1"], nil), (["t": "1"], ["t": "2"]), ([:], ["t": "2"])]
+            arguments: [
+                (nil, nil), (["t": "1"], ["t": "1"]), (["t": "1"], nil), (["t": "1"], ["t": "2"]), ([:], ["t": "2"]),
+            ]
                 as [([String: String]?, [String: String]?)])
         func distinct(_ first: [String: String]?, _ second: [String: String]?) async throws {
             try await CallsFixture.run { calls in
@@ -63,11 +68,14 @@ extension StoreTests {
             }
         }
 
-        @Test("a creation that waits for a concurrent creation of the same set returns its conversation", arguments: [true, false])
+        @Test(
+            "a creation that waits for a concurrent creation of the same set returns its conversation",
+            arguments: [true, false])
         func waiting(equal: Bool) async throws {
             try await CallsFixture.run { calls in
                 let id = ConversationID.random()
-                let answer = try await calls.holding(calls.sqlCreate(["ben"], by: "ana", id: id, metadata: ["t": "1"])) {
+                let answer = try await calls.holding(calls.sqlCreate(["ben"], by: "ana", id: id, metadata: ["t": "1"]))
+                {
                     try await create(calls, ["ana"], by: "ben", metadata: ["t": equal ? "1" : "2"])
                 }
                 #expect(answer == (equal ? .found(id) : .conflict(id)))
@@ -75,17 +83,22 @@ extension StoreTests {
         }
 
         @Test(
-            "a creation makes a new conversation if its match becomes non-distinct or is deleted while it waits", arguments: [true, false],
+            "a creation makes a new conversation if its match becomes non-distinct or is deleted while it waits",
+            arguments: [true, false],
             [true, false])
         func matchVanishes(deleted: Bool, isEarly: Bool) async throws {
             try await CallsFixture.run { calls in
                 let old = try await calls.create(["ben"], distinct: true).id
                 let statement =
-                    deleted ? calls.sqlDelete(old, by: "ana") : calls.sqlPatch(old, by: "ana", participants: #"[{"kind":"add","users":["cleo"]}]"#)
+                    deleted
+                    ? calls.sqlDelete(old, by: "ana")
+                    : calls.sqlPatch(old, by: "ana", participants: #"[{"kind":"add","users":["cleo"]}]"#)
                 let new = ConversationID.random()
                 // The creation waits for the key of the set, or, if that is not yet being released, for the
                 // conversation.
-                let answer = try await calls.holding(isEarly ? statement : calls.sqlLock(old), then: isEarly ? nil : statement) {
+                let answer = try await calls.holding(
+                    isEarly ? statement : calls.sqlLock(old), then: isEarly ? nil : statement
+                ) {
                     try await create(calls, ["ana"], by: "ben", id: new)
                 }
                 #expect(answer == .created(new))
@@ -93,7 +106,9 @@ extension StoreTests {
             }
         }
 
-        @Test("concurrent repeats of one creation create one conversation, also for a distinct set", arguments: [true, false])
+        @Test(
+            "concurrent repeats of one creation create one conversation, also for a distinct set",
+            arguments: [true, false])
         func repeated(distinct: Bool) async throws {
             try await CallsFixture.run { calls in
                 for _ in 0..<8 {
@@ -102,7 +117,9 @@ extension StoreTests {
                     let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
                         for index in 0..<5 {
                             let instance = index % 2 == 0 ? calls : calls.otherInstance
-                            group.addTask { try await create(instance, [friend], by: "ana", id: id, distinct: distinct) }
+                            group.addTask {
+                                try await create(instance, [friend], by: "ana", id: id, distinct: distinct)
+                            }
                         }
                         return try await group.reduce(into: []) { $0.append($1) }
                     }
@@ -129,7 +146,9 @@ extension StoreTests {
                         Issue.record("no conversation in \(String(describing: failure?.detail))")
                         continue
                     }
-                    #expect(view.conversation.id == id && view.lastMessage?.id == message.id && view.conversation.position == Position(4))
+                    #expect(
+                        view.conversation.id == id && view.lastMessage?.id == message.id
+                            && view.conversation.position == Position(4))
                     #expect(view.conversation.participants.map(\.userID.rawValue) == ["ana", "ben", "cleo"])
                 }
                 #expect(try await calls.readChanges(id).head == Position(4))
@@ -137,7 +156,9 @@ extension StoreTests {
             }
         }
 
-        @Test("a creation repeated by id after deletion, by a non-participant or for another app reports only an id in use")
+        @Test(
+            "a creation repeated by id after deletion, by a non-participant or for another app reports only an id in use"
+        )
         func repeatedByStranger() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

@@ -13,13 +13,16 @@ extension StoreTests {
             func told(_ changes: [Change]) -> [String: String] {
                 var tree = MetadataTree()
                 for change in changes {
-                    if case .conversationCreated(let conversation) = change.content { tree = conversation?.metadata ?? tree }
+                    if case .conversationCreated(let conversation) = change.content {
+                        tree = conversation?.metadata ?? tree
+                    }
                     tree.applyEffects(change.effects)
                 }
                 return tree.flat
             }
             return [
-                try await calls.tree(id), told(try calls.publishedChanges(of: id)), told(try await calls.readChanges(id).changes),
+                try await calls.tree(id), told(try calls.publishedChanges(of: id)),
+                told(try await calls.readChanges(id).changes),
                 told(try await calls.readLogs(as: "ben", [id: .zero]).changes),
             ]
         }
@@ -53,7 +56,10 @@ extension StoreTests {
                 #expect(changes.map(\.position) == [Position(3)])
                 #expect(try await calls.tree(id) == [second.path.dotted: "2"])
                 let log = try await calls.readChanges(id).changes
-                #expect(log.map(\.effects.descriptions) == [[], [shortFirst ? "a=1" : "a.b=1"], shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
+                #expect(
+                    log.map(\.effects.descriptions) == [
+                        [], [shortFirst ? "a=1" : "a.b=1"], shortFirst ? ["-a", "a.b=2"] : ["a=2"],
+                    ])
             }
         }
 
@@ -66,7 +72,8 @@ extension StoreTests {
                         group.addTask {
                             try await (index % 3 == 0 ? calls : calls.otherInstance)
                                 .patch(
-                                    id, by: index % 2 == 0 ? "ana" : "ben", metadata: [set("own.k\(index)", "\(index)"), set("shared", "\(index)")])
+                                    id, by: index % 2 == 0 ? "ana" : "ben",
+                                    metadata: [set("own.k\(index)", "\(index)"), set("shared", "\(index)")])
                         }
                     }
                     return try await group.reduce(into: []) { $0 += $1 }

@@ -32,17 +32,29 @@ extension StoreTests {
                     ("adding one who is there", nil, { try await calls.patch(id, [add("ben")]) }),
                     ("removing one who is not", nil, { try await calls.patch(id, [remove("cleo")]) }),
                     ("setting what is", nil, { try await calls.patch(id, metadata: [set("a", "1")]) }),
-                    ("a value that is too long", .invalidProperty, { try await calls.patch(id, [add("dora")], metadata: [set("b", tooLong)]) }),
+                    (
+                        "a value that is too long", .invalidProperty,
+                        { try await calls.patch(id, [add("dora")], metadata: [set("b", tooLong)]) }
+                    ),
                     (
                         "an error of the database", .internalServerError,
                         { try await calls.patch(id, [add("dora")], metadata: [set("b", Self.unlucky)]) }
                     ),
                     ("receipt without effect", nil, { try await calls.receipt(.delivery, first.id, by: "ana") }),
                     ("own receipt", nil, { try await calls.receipt(.read, first.id, by: "ben") }),
-                    ("receipt by a former participant", .accessDenied, { try await calls.receipt(.read, first.id, by: "cleo") }),
+                    (
+                        "receipt by a former participant", .accessDenied,
+                        { try await calls.receipt(.read, first.id, by: "cleo") }
+                    ),
                     ("mark all read without effect", nil, { try await calls.markAllRead(id, by: "ana") }),
-                    ("deletion of an unknown message", .notFound, { try await calls.delete(.random(), by: "ana", .allParticipants) }),
-                    ("deletion for all by a former participant", .accessDenied, { try await calls.delete(id, by: "cleo", .allParticipants) }),
+                    (
+                        "deletion of an unknown message", .notFound,
+                        { try await calls.delete(.random(), by: "ana", .allParticipants) }
+                    ),
+                    (
+                        "deletion for all by a former participant", .accessDenied,
+                        { try await calls.delete(id, by: "cleo", .allParticipants) }
+                    ),
                 ]
                 for (what, code, write) in refused {
                     #expect(try await calls.refusal { try await write() }?.code == code, "\(what)")
@@ -65,17 +77,22 @@ extension StoreTests {
                         group.addTask {
                             switch index % 4 {
                             case 0:
-                                #expect(try await calls.refusal { try await calls.send(id, by: "eve") }?.code == .notFound)
+                                #expect(
+                                    try await calls.refusal { try await calls.send(id, by: "eve") }?.code == .notFound)
                             case 1:
                                 // A database error, which rolls back all statements in the transaction.
-                                let failure = try await calls.refusal { try await calls.patch(id, metadata: [set("a", Self.unlucky)]) }
+                                let failure = try await calls.refusal {
+                                    try await calls.patch(id, metadata: [set("a", Self.unlucky)])
+                                }
                                 #expect(failure?.code == .internalServerError)
                             default: return try await calls.send(id, by: index % 4 == 2 ? "ana" : "ben").position
                             }
                             return nil
                         }
                     }
-                    return try await group.reduce(into: [Position]()) { sent, position in if let position { sent.append(position) } }
+                    return try await group.reduce(into: [Position]()) { sent, position in
+                        if let position { sent.append(position) }
+                    }
                 }
                 #expect(sent.map(\.rawValue).sorted() == Array(2...31))
                 #expect(try await calls.messages(id).messages.map(\.ordinal) == (1...30).reversed())

@@ -21,7 +21,9 @@ extension StoreTests {
                 #expect(failure?.code == .accessDenied)
                 #expect(try await calls.readChanges(id).head == Position(2))
                 #expect(try await calls.messages(id).total == 0)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.message_place WHERE message_id = '\(message)'") == 0)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.message_place WHERE message_id = '\(message)'") == 0)
                 // The position and the id are unused: the next message gets both.
                 #expect(try await calls.send(id, by: "ana", id: message).position == Position(3))
             }
@@ -32,7 +34,9 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
                 let message = MessageID.random()
-                let changes = try await calls.holding(calls.sqlSend(id, by: "ana", message)) { try await calls.patch(id, [remove("ben")]) }
+                let changes = try await calls.holding(calls.sqlSend(id, by: "ana", message)) {
+                    try await calls.patch(id, [remove("ben")])
+                }
                 #expect(changes.map(\.position) == [Position(3)])
                 let view = try await calls.get(id, as: "ben")
                 #expect(view.lastMessage?.id == message && !view.isParticipant && view.totalCount == 1)
@@ -44,11 +48,17 @@ extension StoreTests {
             typealias Call = @Sendable (CallsFixture, ConversationID, MessageID) async throws -> Void
             let asked: [(String, Call)] = [
                 ("patch of participants", { calls, id, _ in try await calls.patch(id, by: "ben", [add("cleo")]) }),
-                ("patch of metadata", { calls, id, _ in try await calls.patch(id, by: "ben", metadata: [set("a", "1")]) }),
+                (
+                    "patch of metadata",
+                    { calls, id, _ in try await calls.patch(id, by: "ben", metadata: [set("a", "1")]) }
+                ),
                 ("deletion for all", { calls, id, _ in try await calls.delete(id, by: "ben", .allParticipants) }),
                 ("mark all read", { calls, id, _ in try await calls.markAllRead(id, by: "ben") }),
                 ("receipt", { calls, _, message in try await calls.receipt(.read, message, by: "ben") }),
-                ("deletion of a message for all", { calls, _, message in try await calls.delete(message, by: "ben", .allParticipants) }),
+                (
+                    "deletion of a message for all",
+                    { calls, _, message in try await calls.delete(message, by: "ben", .allParticipants) }
+                ),
             ]
             try await CallsFixture.run { calls in
                 for (what, call) in asked {
@@ -75,7 +85,9 @@ extension StoreTests {
             }
         }
 
-        @Test("during concurrent removals and sends, each stored message precedes its sender's removal, and other sends are refused")
+        @Test(
+            "during concurrent removals and sends, each stored message precedes its sender's removal, and other sends are refused"
+        )
         func atOnce() async throws {
             try await CallsFixture.run { calls in
                 for _ in 0..<10 {
@@ -84,7 +96,9 @@ extension StoreTests {
                         for _ in 0..<6 {
                             group.addTask {
                                 var position: Position?
-                                let failure = try await calls.refusal { position = try await calls.send(id, by: "ben").position }
+                                let failure = try await calls.refusal {
+                                    position = try await calls.send(id, by: "ben").position
+                                }
                                 #expect(failure == nil || failure?.code == .accessDenied)
                                 return position
                             }
@@ -93,10 +107,13 @@ extension StoreTests {
                             try await calls.otherInstance.patch(id, by: "cleo", [remove("ben")])
                             return nil
                         }
-                        return try await group.reduce(into: [Position]()) { sent, position in if let position { sent.append(position) } }
+                        return try await group.reduce(into: [Position]()) { sent, position in
+                            if let position { sent.append(position) }
+                        }
                     }
                     let changes = try await calls.readChanges(id).changes
-                    let removed = try #require(changes.first { if case .participantsChanged = $0.content { true } else { false } })
+                    let removed = try #require(
+                        changes.first { if case .participantsChanged = $0.content { true } else { false } })
                     #expect(sent.allSatisfy { $0 < removed.position })
                     #expect(changes.map(\.position.rawValue) == Array(1...Int64(sent.count + 2)))
                     let kept = try await calls.messages(id, as: "ben")

@@ -11,7 +11,8 @@ extension StoreTests {
     /// A statement that shares a transaction with others may wait for its conversation's lock only. Waiting for a
     /// second key, such as a message's id, could deadlock two transactions with everything in them.
     @Suite struct SecondKeyRaceTests {
-        @Test("a send waits for an id in another transaction without locks, so other sends to the conversation continue")
+        @Test(
+            "a send waits for an id in another transaction without locks, so other sends to the conversation continue")
         func idInUse() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
@@ -19,7 +20,10 @@ extension StoreTests {
                 let failure = try await calls.holding(
                     calls.sqlSend(first, by: "ana", id),
                     meanwhile: {
-                        let sent = [try await calls.send(second, by: "ben"), try await calls.otherInstance.send(second, by: "ana")]
+                        let sent = [
+                            try await calls.send(second, by: "ben"),
+                            try await calls.otherInstance.send(second, by: "ana"),
+                        ]
                         #expect(sent.map(\.position) == [Position(2), Position(3)])
                     },
                     { try await calls.refusal { try await calls.send(second, by: "ben", id: id) } })
@@ -41,7 +45,9 @@ extension StoreTests {
                 // The first transaction holds the id and then locks the second conversation. The second one holds that
                 // conversation and wants the id. The first one must not wait: the database would resolve a deadlock
                 // after a second, with the same results.
-                let failure = try await calls.holding(calls.sqlSend(first, by: "ana", id), then: "\(calls.sqlLock(second)) NOWAIT") {
+                let failure = try await calls.holding(
+                    calls.sqlSend(first, by: "ana", id), then: "\(calls.sqlLock(second)) NOWAIT"
+                ) {
                     try await calls.refusal { try await calls.send(second, by: "ben", id: id) }
                 }
                 #expect(failure?.code == .idInUse)
@@ -50,10 +56,14 @@ extension StoreTests {
             }
         }
 
-        @Test("an id is free after a rollback of its first use; an id of an inaccessible conversation is in use without being shown")
+        @Test(
+            "an id is free after a rollback of its first use; an id of an inaccessible conversation is in use without being shown"
+        )
         func afterwards() async throws {
             try await CallsFixture.run { calls in
-                let (first, second) = (try await calls.conversation(["ben"]), try await calls.create(["cleo"], by: "cleo").id)
+                let (first, second) = (
+                    try await calls.conversation(["ben"]), try await calls.create(["cleo"], by: "cleo").id
+                )
                 let (free, taken) = (MessageID.random(), MessageID.random())
                 await #expect(throws: (any Error).self) {
                     try await calls.holding(calls.sqlSend(first, by: "ana", free), then: "1 / 0") {
@@ -93,19 +103,24 @@ extension StoreTests {
             }
         }
 
-        @Test("a request that may wait for a second key has its own transaction and continues while other requests wait")
+        @Test(
+            "a request that may wait for a second key has its own transaction and continues while other requests wait")
         func elsewhere() async throws {
             try await CallsFixture.run { calls in
                 let quiet = ServiceFixture.quietLogger
                 var ids: [ConversationID] = []
                 for _ in 0..<4 { ids.append(try await calls.conversation(["ben"])) }
                 let (locked, other) = (Array(ids.prefix(3)), ids[3])
-                let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'"
+                let waiting =
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'"
                 try await calls.holding(
-                    "FROM conversations.conversation WHERE id IN (\(locked.map { "'\($0)'" }.joined(separator: ","))) FOR UPDATE", until: 3,
+                    "FROM conversations.conversation WHERE id IN (\(locked.map { "'\($0)'" }.joined(separator: ","))) FOR UPDATE",
+                    until: 3,
                     meanwhile: {
                         _ = try await calls.content()
-                        let sessions = Sessions(database: calls.database, publisher: Publisher(logger: quiet) { _, _ in }, lifetime: .seconds(60))
+                        let sessions = Sessions(
+                            database: calls.database, publisher: Publisher(logger: quiet) { _, _ in },
+                            lifetime: .seconds(60))
                         try await sessions.end([UInt8](repeating: 7, count: 32), deadline: .soon)
                         for _ in 0..<2 {
                             _ = try await calls.call(

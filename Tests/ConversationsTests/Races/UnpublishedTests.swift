@@ -26,7 +26,8 @@ extension StoreTests {
                 let added = heads.added.filter { $0.conversationID == Data(id) && $0.userID == "cleo" }
                 #expect(added.map(\.position) == [3] && added.map(\.appID) == [Data(calls.app)])
 
-                let repaired = try await calls.readChanges(id, after: Position(1), users: ["ana", "ben", "cleo", "eve"])
+                let repaired = try await calls.readChanges(
+                    id, after: Position(1), users: ["ana", "ben", "cleo", "eve"])
                 #expect(repaired.head == Position(5))
                 #expect(repaired.changes.map(\.position.rawValue) == [2, 3, 4, 5])
                 let read = Message.Recipient(userID: UserID(trusted: "ana"), status: .read)
@@ -38,7 +39,11 @@ extension StoreTests {
                 #expect(repaired.changes[2].withoutCounts == patched[1].withoutCounts)
                 #expect(
                     repaired.changes[3].content
-                        == .receipts([.init(user: read.userID, messageID: message.id, ordinal: 1, status: .read, sender: message.sender.userID)]))
+                        == .receipts([
+                            .init(
+                                user: read.userID, messageID: message.id, ordinal: 1, status: .read,
+                                sender: message.sender.userID)
+                        ]))
                 for user in ["ana", "ben", "cleo"] {
                     let view = try await calls.get(id, as: user)
                     #expect(repaired.counts[user] == view.counts && view.unreadCount == 0)
@@ -48,7 +53,8 @@ extension StoreTests {
                 let owed = try await calls.readLogs(as: "ana", [id: Position(1)])
                 #expect(owed.reachesHeads && owed.changes.map(\.position) == repaired.changes.map(\.position))
                 #expect(owed.counts[id] == repaired.counts["ana"] && owed.messageCounts[id] == 1)
-                let entry = try await calls.baseline(as: "ana", since: since).entries.first { $0.conversationID == Data(id) }
+                let entry = try await calls.baseline(as: "ana", since: since).entries
+                    .first { $0.conversationID == Data(id) }
                 #expect(entry?.position == 5)
             }
         }
@@ -66,7 +72,9 @@ extension StoreTests {
                     Issue.record("no creation in \(log.entries)")
                     return
                 }
-                #expect(conversation.participants.map(\.userID.rawValue) == ["ana", "ben"] && conversation.position == Position(1))
+                #expect(
+                    conversation.participants.map(\.userID.rawValue) == ["ana", "ben"]
+                        && conversation.position == Position(1))
             }
         }
 
@@ -79,7 +87,8 @@ extension StoreTests {
                 try await dying.delete(first, by: "ana", .myDevices)
                 try await dying.delete(message.id, by: "ana", .myDevices)
                 let since = try await calls.get(second).conversation.createdAt
-                let head = try await calls.heads(since: since).users.first { $0.appID == Data(calls.app) && $0.userID == "ana" }
+                let head = try await calls.heads(since: since).users
+                    .first { $0.appID == Data(calls.app) && $0.userID == "ana" }
                 #expect(head?.position == 2)
                 let log = try await calls.readLogs(as: "ana", [:], userAfter: .zero)
                 #expect(log.userChanges.map(\.position.rawValue) == [1, 2])

@@ -13,11 +13,15 @@ extension StoreTests {
     @Suite struct AppServerTests {
         private let server = ""
 
-        @Test("a conversation without a creator is visible to its participants at once, and a distinct one is found again")
+        @Test(
+            "a conversation without a creator is visible to its participants at once, and a distinct one is found again"
+        )
         func create() async throws {
             try await CallsFixture.run { calls in
-                let created = try await calls.create(["ben", "ana"], by: server, distinct: true, metadata: ["topic": "lunch"])
-                #expect(created.isNew && created.view.conversation.participants.map(\.userID.rawValue) == ["ana", "ben"])
+                let created = try await calls.create(
+                    ["ben", "ana"], by: server, distinct: true, metadata: ["topic": "lunch"])
+                #expect(
+                    created.isNew && created.view.conversation.participants.map(\.userID.rawValue) == ["ana", "ben"])
                 #expect(created.view.conversation.position == Position(1))
                 let change = try #require(try calls.publishedChanges(of: created.id).first)
                 #expect(change.actor == nil)
@@ -52,7 +56,9 @@ extension StoreTests {
                 #expect(message.sender == .name("Concierge") && message.position == Position(2))
                 #expect(message.recipients.map(\.status) == [.sent, .sent])
                 let change = try #require(try calls.publishedChanges(of: id).last)
-                #expect(change.actor == nil && change.counts.isEmpty && change.content == .messageCreated(id: message.id, ordinal: 1, message))
+                #expect(
+                    change.actor == nil && change.counts.isEmpty
+                        && change.content == .messageCreated(id: message.id, ordinal: 1, message))
                 #expect(try await calls.readChanges(id, after: Position(1)).changes == [change])
                 for user in ["ana", "ben"] {
                     #expect(try await calls.message(message.id, as: user) == message)
@@ -64,14 +70,20 @@ extension StoreTests {
                 try await calls.receipt(.read, message.id, by: "ana")
                 #expect(
                     try calls.publishedChanges(of: id).last?.content
-                        == .receipts([.init(user: UserID(trusted: "ana"), messageID: message.id, ordinal: 1, status: .read, sender: nil)]))
+                        == .receipts([
+                            .init(
+                                user: UserID(trusted: "ana"), messageID: message.id, ordinal: 1, status: .read,
+                                sender: nil)
+                        ]))
                 #expect(try await calls.get(id, as: "ana").unreadCount == 0)
                 try await calls.markAllRead(id, by: "ben")
                 #expect(try await calls.get(id, as: "ben").unreadCount == 0)
             }
         }
 
-        @Test("a user must be a participant to send on their behalf, a bot need not; a sender without an identity is unknown")
+        @Test(
+            "a user must be a participant to send on their behalf, a bot need not; a sender without an identity is unknown"
+        )
         func senders() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server).id
@@ -83,7 +95,9 @@ extension StoreTests {
                 try await calls.bot("robo")
                 let bots = try await calls.sendByServer(id, by: "robo", "beep")
                 #expect(bots.sender == .user(BasicIdentity(userID: UserID(trusted: "robo"), displayName: "Bot")))
-                #expect(bots.recipients.map(\.userID.rawValue) == ["ana", "ben"] && bots.recipients.map(\.status) == [.sent, .sent])
+                #expect(
+                    bots.recipients.map(\.userID.rawValue) == ["ana", "ben"]
+                        && bots.recipients.map(\.status) == [.sent, .sent])
                 #expect(try await calls.get(id, as: "ana").unreadCount == 1)
 
                 _ = try await calls.create(["eve"], by: server)
@@ -114,10 +128,14 @@ extension StoreTests {
         @Test("a repeated id returns the same message in its conversation, and is in use in other conversations")
         func again() async throws {
             try await CallsFixture.run { calls in
-                let (first, second) = (try await calls.create(["ana"], by: server).id, try await calls.create(["ana"], by: server).id)
+                let (first, second) = (
+                    try await calls.create(["ana"], by: server).id, try await calls.create(["ana"], by: server).id
+                )
                 let message = try await calls.sendByServer(first, name: "Concierge")
                 for conversation in [first, second] {
-                    let failure = try await calls.refusal { try await calls.sendByServer(conversation, name: "Other", id: message.id) }
+                    let failure = try await calls.refusal {
+                        try await calls.sendByServer(conversation, name: "Other", id: message.id)
+                    }
                     #expect(failure?.code == .idInUse && failure?.detail == .message(message))
                 }
                 #expect(try await calls.messages(first).total == 1)
@@ -137,11 +155,19 @@ extension StoreTests {
                 #expect(all.messages[2] == sent[1])
                 let page = try await calls.messages(id, as: server, pageSize: 2)
                 #expect(page.messages.map(\.id) == [sent[4].id, sent[2].id])
-                #expect(try await calls.messages(id, as: server, pageSize: 2, from: sent[2].id).messages.map(\.id) == [sent[1].id, sent[0].id])
-                #expect(try await calls.refusal { try await calls.messages(id, as: server, from: .random()) }?.code == .notFound)
+                #expect(
+                    try await calls.messages(id, as: server, pageSize: 2, from: sent[2].id).messages.map(\.id) == [
+                        sent[1].id, sent[0].id,
+                    ])
+                #expect(
+                    try await calls.refusal { try await calls.messages(id, as: server, from: .random()) }?.code
+                        == .notFound)
                 #expect(try await calls.message(sent[1].id, as: server) == sent[1])
                 #expect(try await calls.refusal { try await calls.message(sent[3].id, as: server) }?.code == .notFound)
-                #expect(try await calls.with(app: .random()).refusal { try await calls.with(app: .random()).get(id, as: server) }?.code == .notFound)
+                #expect(
+                    try await calls.with(app: .random())
+                        .refusal { try await calls.with(app: .random()).get(id, as: server) }?
+                        .code == .notFound)
                 #expect(try await calls.get(id, as: server).messageCount == 5)
             }
         }
@@ -150,17 +176,25 @@ extension StoreTests {
         func patch() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: server, distinct: true).id
-                let changes = try await calls.patch(id, by: server, [add("cleo"), remove("ben"), add("ana")], metadata: [set("a.b", "1")])
+                let changes = try await calls.patch(
+                    id, by: server, [add("cleo"), remove("ben"), add("ana")], metadata: [set("a.b", "1")])
                 #expect(changes.map(\.actor) == [nil, nil] && changes.map(\.position.rawValue) == [2, 3])
                 #expect(try await calls.get(id, as: "cleo").conversation.isDistinct == false)
                 #expect(try await calls.get(id, as: "ben").isParticipant == false)
                 #expect(try await calls.patch(id, by: server, [add("ana"), remove("eve")]).isEmpty)
                 let empty = try await calls.refusal { try await calls.patch(id, by: server, [replace([])]) }
                 #expect(empty?.code == .invalidProperty && empty?.detail == .property("participants"))
-                let many = try await calls.refusal { try await calls.patch(id, by: server, [replace((0..<7).map { "u\($0)" })]) }
+                let many = try await calls.refusal {
+                    try await calls.patch(id, by: server, [replace((0..<7).map { "u\($0)" })])
+                }
                 #expect(many?.code == .invalidProperty)
-                #expect(try await calls.refusal { try await calls.patch(.random(), by: server, [add("x")]) }?.code == .notFound)
-                #expect(try await calls.get(id, as: server).conversation.participants.map(\.userID.rawValue) == ["ana", "cleo"])
+                #expect(
+                    try await calls.refusal { try await calls.patch(.random(), by: server, [add("x")]) }?.code
+                        == .notFound)
+                #expect(
+                    try await calls.get(id, as: server).conversation.participants.map(\.userID.rawValue) == [
+                        "ana", "cleo",
+                    ])
             }
         }
 
@@ -170,25 +204,40 @@ extension StoreTests {
                 let id = try await calls.create(["ana", "ben"], by: server).id
                 let message = try await calls.sendByServer(id, name: "Concierge")
                 try await calls.delete(id, by: server, .allParticipants)
-                #expect(try calls.publishedChanges(of: id).last?.content == .conversationDeleted && calls.publishedChanges(of: id).last?.actor == nil)
-                for user in ["ana", "ben"] { #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound) }
+                #expect(
+                    try calls.publishedChanges(of: id).last?.content == .conversationDeleted
+                        && calls.publishedChanges(of: id).last?.actor == nil)
+                for user in ["ana", "ben"] {
+                    #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
+                }
                 let asked: [() async throws -> Void] = [
                     { _ = try await calls.get(id, as: server) }, { _ = try await calls.messages(id, as: server) },
-                    { try await calls.delete(id, by: server, .allParticipants) }, { _ = try await calls.patch(id, by: server, [add("x")]) },
-                    { _ = try await calls.sendByServer(id, name: "Concierge") }, { try await calls.delay(id, name: "Concierge", milliseconds: 1000) },
+                    { try await calls.delete(id, by: server, .allParticipants) },
+                    { _ = try await calls.patch(id, by: server, [add("x")]) },
+                    { _ = try await calls.sendByServer(id, name: "Concierge") },
+                    { try await calls.delay(id, name: "Concierge", milliseconds: 1000) },
                 ]
                 for ask in asked { #expect(try await calls.refusal(ask)?.code == .objectDeleted) }
                 #expect(try await calls.refusal { try await calls.message(message.id, as: server) }?.code == .notFound)
                 #expect(
-                    try await calls.refusal { try await calls.delete(.random() as ConversationID, by: server, .allParticipants) }?.code == .notFound)
+                    try await calls.refusal {
+                        try await calls.delete(.random() as ConversationID, by: server, .allParticipants)
+                    }?
+                    .code == .notFound)
             }
         }
 
         @Test("the server deletes and changes messages of every sender, only under the conversation they belong to")
         func messages() async throws {
             try await CallsFixture.run { calls in
-                let (id, other) = (try await calls.create(["ana", "ben"], by: server).id, try await calls.create(["ana"], by: server).id)
-                let (first, second) = (try await calls.send(id, by: "ana", "one"), try await calls.sendByServer(id, name: "Concierge", "two"))
+                let (id, other) = (
+                    try await calls.create(["ana", "ben"], by: server).id,
+                    try await calls.create(["ana"], by: server).id
+                )
+                let (first, second) = (
+                    try await calls.send(id, by: "ana", "one"),
+                    try await calls.sendByServer(id, name: "Concierge", "two")
+                )
                 for (message, conversation) in [(first, other), (first, id), (second, id)] {
                     let edit = try await calls.refusal {
                         try await calls.call(
@@ -197,7 +246,8 @@ extension StoreTests {
                                 $0.appID = Data(calls.app)
                                 $0.messageID = Data(message.id)
                                 $0.conversationID = Data(conversation)
-                                $0.add = ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: "more", size: 4))
+                                $0.add = ProtoMessagePart(
+                                    MessagePart(id: UUID(), mimeType: "text/plain", body: "more", size: 4))
                             })
                     }
                     #expect(edit?.code == (conversation == id ? nil : .notFound))
@@ -227,7 +277,10 @@ extension StoreTests {
         @Test("content that the server uploads belongs to one conversation, whose messages may reuse it")
         func content() async throws {
             try await CallsFixture.run { calls in
-                let (id, other) = (try await calls.create(["ana", "ben"], by: server).id, try await calls.create(["ana"], by: server).id)
+                let (id, other) = (
+                    try await calls.create(["ana", "ben"], by: server).id,
+                    try await calls.create(["ana"], by: server).id
+                )
                 let content = ContentID.random()
                 func create(in conversation: ConversationID) async throws {
                     _ = try await calls.call(
@@ -242,11 +295,18 @@ extension StoreTests {
                 }
                 #expect(try await calls.refusal { try await create(in: .random()) }?.code == .notFound)
                 try await create(in: id)
-                let parts = [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "image/png", body: nil, size: 0, contentID: content))]
-                let early = try await calls.refusal { try await calls.sendByServer(id, name: "Concierge", parts: parts) }
+                let parts = [
+                    ProtoMessagePart(
+                        MessagePart(id: UUID(), mimeType: "image/png", body: nil, size: 0, contentID: content))
+                ]
+                let early = try await calls.refusal {
+                    try await calls.sendByServer(id, name: "Concierge", parts: parts)
+                }
                 #expect(early?.detail == .property("parts.0.content"))
                 _ = try await calls.call(AccountAPI.finishContent, .with { $0.contentID = Data(content) })
-                let elsewhere = try await calls.refusal { try await calls.sendByServer(other, name: "Concierge", parts: parts) }
+                let elsewhere = try await calls.refusal {
+                    try await calls.sendByServer(other, name: "Concierge", parts: parts)
+                }
                 #expect(elsewhere?.detail == .property("parts.0.content"))
                 let message = try await calls.sendByServer(id, by: "ana", parts: parts)
                 #expect(message.parts.first?.size == 10)
@@ -275,7 +335,8 @@ extension StoreTests {
                 let id = try await calls.create(["ana", "ben"], by: server).id
                 let content = try await calls.content()
                 func part(_ size: Int?) -> MessagePart {
-                    MessagePart(id: UUID(), mimeType: "image/png", body: nil, size: 0, contentID: content, statedSize: size)
+                    MessagePart(
+                        id: UUID(), mimeType: "image/png", body: nil, size: 0, contentID: content, statedSize: size)
                 }
                 let first = try await calls.send(id, by: "ana", parts: [.text("look"), part(11)])
                 #expect(first.parts[1].size == 10 && first.parts[1].statedSize == nil)
@@ -285,7 +346,9 @@ extension StoreTests {
                     let parts = [ProtoMessagePart(.text("look")), ProtoMessagePart(part(size))]
                     let refused = try await calls.refusal { try await calls.sendByServer(id, by: "ana", parts: parts) }
                     #expect(refused?.code == .invalidProperty && refused?.detail == .property("parts.1.content"))
-                    let delayed = try await calls.refusal { try await calls.delay(id, by: "ana", milliseconds: 1000, parts: parts) }
+                    let delayed = try await calls.refusal {
+                        try await calls.delay(id, by: "ana", milliseconds: 1000, parts: parts)
+                    }
                     #expect(delayed?.detail == .property("parts.1.content"))
                     let edited = try await calls.refusal { try await calls.edit(first.id, by: server, .add(parts[1])) }
                     #expect(edited?.detail == .property("parts.2.content"))
@@ -297,7 +360,8 @@ extension StoreTests {
                     let sent = try await calls.sendByServer(id, by: "ana", parts: [ProtoMessagePart(part(size))])
                     #expect(sent.parts[0].size == 10 && sent.parts[0].statedSize == nil)
                 }
-                #expect(try await calls.edit(first.id, by: server, .add(ProtoMessagePart(part(10)))).parts[2].size == 10)
+                #expect(
+                    try await calls.edit(first.id, by: server, .add(ProtoMessagePart(part(10)))).parts[2].size == 10)
             }
         }
     }

@@ -46,11 +46,15 @@ extension StoreTests {
                 _ = await (one, two)
                 let sent = try await calls.messages(id, as: "").messages
                 #expect(sent.map(\.id) == [first] && sent.first?.sender == .name("Concierge"))
-                #expect(try calls.publishedChanges(of: id).last?.content == .messageCreated(id: first, ordinal: 1, sent.first))
+                #expect(
+                    try calls.publishedChanges(of: id).last?.content
+                        == .messageCreated(id: first, ordinal: 1, sent.first))
                 try await pass(60_000, calls)
                 _ = await calls.delayedMessages.sendDue()
                 let last = try await calls.messages(id, as: "").messages.first
-                #expect(last?.id == second && last?.parts.first?.body == "second" && last?.status(of: UserID(trusted: "ana")) == .read)
+                #expect(
+                    last?.id == second && last?.parts.first?.body == "second"
+                        && last?.status(of: UserID(trusted: "ana")) == .read)
                 #expect(try await waiting(calls) == 0)
                 // The id stays known after the message is sent.
                 try await calls.delay(id, by: "ana", id: second, milliseconds: 1000)
@@ -83,12 +87,16 @@ extension StoreTests {
             }
         }
 
-        @Test("typing ends when its sender leaves the conversation, and when that is deleted; a bot need not be a participant")
+        @Test(
+            "typing ends when its sender leaves the conversation, and when that is deleted; a bot need not be a participant"
+        )
         func typingEnds() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: "").id
                 try await calls.bot("robo")
-                for user in ["ana", "ben", "robo"] { try await calls.delay(id, by: user, milliseconds: 60_000, typing: 60_000) }
+                for user in ["ana", "ben", "robo"] {
+                    try await calls.delay(id, by: user, milliseconds: 60_000, typing: 60_000)
+                }
                 try await calls.patch(id, by: "", [remove("ana")])
                 for _ in 1...2 {
                     try await pass(2500, calls)
@@ -133,7 +141,9 @@ extension StoreTests {
         func fair() async throws {
             try await CallsFixture.run { calls in
                 let hostile = calls.with(app: .random())
-                let (own, other) = (try await calls.create(["ana"], by: "").id, try await hostile.create(["ana"], by: "").id)
+                let (own, other) = (
+                    try await calls.create(["ana"], by: "").id, try await hostile.create(["ana"], by: "").id
+                )
                 try await hostile.delay(other, name: "C", milliseconds: 60_000)
                 try await hostile.execute(
                     """
@@ -145,7 +155,8 @@ extension StoreTests {
                 for _ in 0..<8 { try await calls.delay(own, name: "C", milliseconds: 60_000) }
                 try await pass(60_000, calls)
                 _ = await calls.delayedMessages.sendDue()
-                let sent = try calls.published.changes().filter { [own, other].contains($0.conversationID) && $0.messageCount > 0 }
+                let sent = try calls.published.changes()
+                    .filter { [own, other].contains($0.conversationID) && $0.messageCount > 0 }
                 #expect(sent.count == 208)
                 // Each message of the other app takes about as long to send. Only eight of them precede the last own
                 // one.
@@ -218,7 +229,9 @@ extension StoreTests {
         @Test("a locked conversation does not delay other conversations, and its own messages keep their order")
         func locked() async throws {
             try await CallsFixture.run { calls in
-                let (busy, other) = (try await calls.create(["ana", "ben"], by: "").id, try await calls.create(["ana"], by: "").id)
+                let (busy, other) = (
+                    try await calls.create(["ana", "ben"], by: "").id, try await calls.create(["ana"], by: "").id
+                )
                 let (first, second) = (MessageID.random(), MessageID.random())
                 try await calls.delay(busy, name: "C", id: first, milliseconds: 60_000)
                 try await calls.delay(busy, name: "C", id: second, milliseconds: 60_001)
@@ -250,7 +263,8 @@ extension StoreTests {
                 try await pass(60_001, calls)
                 // The other instance has locked the message, but not yet its conversation.
                 try await calls.holding(
-                    "FROM conversations.delayed_message WHERE id = '\(first)' FOR UPDATE", until: 0, then: "conversations.send_delayed('\(first)')",
+                    "FROM conversations.delayed_message WHERE id = '\(first)' FOR UPDATE", until: 0,
+                    then: "conversations.send_delayed('\(first)')",
                     meanwhile: {
                         _ = await calls.delayedMessages.sendDue()
                         let sent = try await calls.messages(id, as: "").total
@@ -271,10 +285,13 @@ extension StoreTests {
                 try await calls.delay(id, name: "C", id: first, milliseconds: 60_000)
                 try await calls.delay(id, name: "C", id: second, milliseconds: 60_001)
                 try await pass(60_001, calls)
-                try await calls.execute("UPDATE conversations.delayed_message SET next_at = now() + interval '1 hour' WHERE id = '\(first)'")
+                try await calls.execute(
+                    "UPDATE conversations.delayed_message SET next_at = now() + interval '1 hour' WHERE id = '\(first)'"
+                )
                 _ = await calls.delayedMessages.sendDue()
                 #expect(try await calls.messages(id, as: "").total == 0)
-                let times = "SELECT count(DISTINCT next_at) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'"
+                let times =
+                    "SELECT count(DISTINCT next_at) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'"
                 #expect(try await calls.number(times) == 1)
                 try await pass(3_600_000, calls)
                 _ = await calls.delayedMessages.sendDue()
@@ -288,7 +305,9 @@ extension StoreTests {
                 let id = try await calls.create(["ana"], by: "").id
                 let most = try #require(CallsFixture.quotas.delayedMessages)
                 let last = MessageID.random()
-                for number in 1...most { try await calls.delay(id, name: "C", id: number == most ? last : .random(), milliseconds: 1000) }
+                for number in 1...most {
+                    try await calls.delay(id, name: "C", id: number == most ? last : .random(), milliseconds: 1000)
+                }
                 let refusal = try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 1000) }
                 #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("schedule"))
                 // A repetition does not count twice, and another app has a separate quota.
@@ -302,11 +321,15 @@ extension StoreTests {
             }
         }
 
-        @Test("an id of a delayed or stored message is in use, and an immediate message with its id does not discard a delayed one")
+        @Test(
+            "an id of a delayed or stored message is in use, and an immediate message with its id does not discard a delayed one"
+        )
         func idInUse() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
-                let (id, other) = (try await calls.create(["ana"], by: "").id, try await calls.create(["ana", "ben"], by: "").id)
+                let (id, other) = (
+                    try await calls.create(["ana"], by: "").id, try await calls.create(["ana", "ben"], by: "").id
+                )
                 let (waits, sent) = (MessageID.random(), MessageID.random())
                 try await calls.delay(id, name: "C", id: waits, milliseconds: 60_000)
                 try await calls.sendByServer(id, name: "C", id: sent)
@@ -314,16 +337,24 @@ extension StoreTests {
                 let foreign = try await elsewhere.create(["ana"], by: "").id
                 for taken in [waits, sent] {
                     try await calls.delay(id, name: "C", id: taken, milliseconds: 1000)
-                    let refusal = try await calls.refusal { try await calls.delay(other, name: "C", id: taken, milliseconds: 1000) }
+                    let refusal = try await calls.refusal {
+                        try await calls.delay(other, name: "C", id: taken, milliseconds: 1000)
+                    }
                     #expect(refusal?.code == .idInUse)
-                    let strange = try await elsewhere.refusal { try await elsewhere.delay(foreign, name: "C", id: taken, milliseconds: 1000) }
+                    let strange = try await elsewhere.refusal {
+                        try await elsewhere.delay(foreign, name: "C", id: taken, milliseconds: 1000)
+                    }
                     #expect(strange?.code == .idInUse)
                     // A conversation of another app is not found, whatever uses the id.
-                    let hidden = try await elsewhere.refusal { try await elsewhere.delay(id, name: "C", id: taken, milliseconds: 1000) }
+                    let hidden = try await elsewhere.refusal {
+                        try await elsewhere.delay(id, name: "C", id: taken, milliseconds: 1000)
+                    }
                     #expect(hidden?.code == .notFound)
                 }
                 for place in [id, other] {
-                    #expect(try await calls.refusal { try await calls.sendByServer(place, name: "C", id: waits) }?.code == .idInUse)
+                    #expect(
+                        try await calls.refusal { try await calls.sendByServer(place, name: "C", id: waits) }?.code
+                            == .idInUse)
                 }
                 // An announcement cannot take the id either; otherwise the message would be dropped.
                 let announced = try await calls.refusal {
@@ -343,8 +374,10 @@ extension StoreTests {
                 let id = try await calls.create(["ana"], by: "").id
                 let content = try await calls.content()
                 try await calls.execute(
-                    "UPDATE conversations.content SET unreferenced_since = unreferenced_since - interval '2 hours' WHERE id = '\(content)'")
-                try await calls.delay(id, by: "ana", milliseconds: 300_000, parts: [ProtoMessagePart(.content(content))])
+                    "UPDATE conversations.content SET unreferenced_since = unreferenced_since - interval '2 hours' WHERE id = '\(content)'"
+                )
+                try await calls.delay(
+                    id, by: "ana", milliseconds: 300_000, parts: [ProtoMessagePart(.content(content))])
                 #expect(try await !calls.sweepContents(olderThan: 3600).contains(content))
                 try await pass(300_000, calls)
                 _ = await calls.delayedMessages.sendDue()
@@ -358,12 +391,24 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: "").id
                 _ = try await calls.create(["eve"], by: "")
-                #expect(try await calls.refusal { try await calls.delay(id, by: "eve", milliseconds: 1000) }?.code == .accessDenied)
-                #expect(try await calls.refusal { try await calls.delay(id, by: "who", milliseconds: 1000) }?.code == .invalidProperty)
-                #expect(try await calls.refusal { try await calls.delay(.random(), name: "C", milliseconds: 1000) }?.code == .notFound)
-                #expect(try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 999) }?.code == .invalidProperty)
-                #expect(try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 300_001) }?.code == .invalidProperty)
-                #expect(try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 2000, typing: 2001) }?.code == .invalidProperty)
+                #expect(
+                    try await calls.refusal { try await calls.delay(id, by: "eve", milliseconds: 1000) }?.code
+                        == .accessDenied)
+                #expect(
+                    try await calls.refusal { try await calls.delay(id, by: "who", milliseconds: 1000) }?.code
+                        == .invalidProperty)
+                #expect(
+                    try await calls.refusal { try await calls.delay(.random(), name: "C", milliseconds: 1000) }?.code
+                        == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 999) }?.code
+                        == .invalidProperty)
+                #expect(
+                    try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 300_001) }?.code
+                        == .invalidProperty)
+                #expect(
+                    try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 2000, typing: 2001) }?
+                        .code == .invalidProperty)
 
                 try await calls.delay(id, by: "ben", milliseconds: 1000)
                 try await calls.patch(id, by: "", [remove("ben")])

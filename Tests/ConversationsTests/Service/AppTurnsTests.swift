@@ -11,7 +11,9 @@ struct AppTurnsTests {
 
     /// Serves apps whose turns take the given times.
     /// - Returns: The total time of each app.
-    private func serve(_ costs: [AppID: Duration], turns count: Int, _ turns: inout AppTurns) throws -> [AppID: Duration] {
+    private func serve(
+        _ costs: [AppID: Duration], turns count: Int, _ turns: inout AppTurns
+    ) throws -> [AppID: Duration] {
         var served: [AppID: Duration] = [:]
         for _ in 0..<count {
             let next = turns.next(among: costs.keys)

@@ -22,7 +22,9 @@ extension StoreTests {
         }
 
         private func now(_ calls: CallsFixture) async throws -> StrataModel.Timestamp {
-            StrataModel.Timestamp(microseconds: try await calls.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
+            StrataModel.Timestamp(
+                microseconds: try await calls.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+            )
         }
 
         @Test("a clock that goes back by more than a tolerance starts one new history")
@@ -69,7 +71,9 @@ extension StoreTests {
                 try await mark(calls, "clock_timestamp() - interval '1 hour'")
                 #expect(try await epoch(calls) == first)
                 #expect(
-                    try await calls.number("SELECT count(*) FROM conversations.epoch WHERE clock_mark > clock_timestamp() - interval '5 seconds'")
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.epoch WHERE clock_mark > clock_timestamp() - interval '5 seconds'"
+                    )
                         == 1)
                 let written = try await calls.number("SELECT xmin::text::bigint FROM conversations.epoch")
                 for _ in 0..<5 { #expect(try await epoch(calls) == first) }
@@ -83,12 +87,16 @@ extension StoreTests {
                 _ = try await calls.conversation()
                 let now = try await now(calls)
                 func isComplete(_ seconds: Int64) async throws -> Bool {
-                    try await calls.baseline(as: "ana", since: now.advanced(by: .seconds(seconds))) { $0.wantsEpoch = true }.complete
+                    try await calls.baseline(as: "ana", since: now.advanced(by: .seconds(seconds))) {
+                        $0.wantsEpoch = true
+                    }
+                    .complete
                 }
                 #expect(try await isComplete(-30))
                 #expect(try await !isComplete(60))
                 // The clock was set back by ten minutes eleven minutes ago.
-                try await calls.execute("UPDATE conversations.epoch SET set_back_from = clock_timestamp() - interval '1 minute'")
+                try await calls.execute(
+                    "UPDATE conversations.epoch SET set_back_from = clock_timestamp() - interval '1 minute'")
                 #expect(try await !isComplete(-30))
                 #expect(try await !isComplete(-90))
                 #expect(try await isComplete(-150))

@@ -38,7 +38,8 @@ import Testing
                 let session = try await running.call(ConversationsAPI.findSession, .with { $0.tokenDigest = digest })
                 #expect(session.appID == Data(app) && session.identity.userID == "ana")
                 let unknown = Data(repeating: 7, count: 32)
-                let checked = try await running.call(ConversationsAPI.checkSessions, .with { $0.tokenDigests = [digest, unknown] })
+                let checked = try await running.call(
+                    ConversationsAPI.checkSessions, .with { $0.tokenDigests = [digest, unknown] })
                 #expect(checked.ended == [unknown])
                 _ = try await running.call(ConversationsAPI.endSession, .with { $0.tokenDigest = digest })
                 let (channel, payload) = try #require(await listener.next())
@@ -107,11 +108,15 @@ import Testing
             try await running.createApp(app, provider: provider, keyID: keyID)
             let digest = Data(SHA256.hash(data: Data(try await signIn(running, "ana").sessionToken.utf8)))
             _ = try await running.call(ConversationsAPI.endSession, .with { $0.tokenDigest = digest })
-            #expect(await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest }) == .sessionEnded)
+            #expect(
+                await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest })
+                    == .sessionEnded)
         }
     }
 
-    @Test("while PostgreSQL is down, calls are refused as unavailable and readiness fails; both recover without a restart")
+    @Test(
+        "while PostgreSQL is down, calls are refused as unavailable and readiness fails; both recover without a restart"
+    )
     func withoutPostgres() async throws {
         let redis = try await TestServers.redis().url
         let server = try await TestServers.privatePostgres()

@@ -13,17 +13,22 @@ extension StoreTests {
         @Test("every conversation has the epoch, which changes with the cluster or by an operator command")
         func epoch() async throws {
             try await CallsFixture.run { calls in
-                func now() async throws -> String { try await EpochSource(database: calls.database).current(deadline: .soon) }
+                func now() async throws -> String {
+                    try await EpochSource(database: calls.database).current(deadline: .soon)
+                }
                 let first = try await now()
                 let id = try await calls.conversation()
                 #expect(!first.isEmpty)
                 #expect(try await now() == first)
                 let view = try await calls.get(id)
                 let list = try await calls.list().views
-                #expect(!view.conversation.epoch.isEmpty && list.allSatisfy { $0.conversation.epoch == view.conversation.epoch })
+                #expect(
+                    !view.conversation.epoch.isEmpty
+                        && list.allSatisfy { $0.conversation.epoch == view.conversation.epoch })
                 // Simulate a restored database, which has another timeline than the stored one.
                 _ = try await calls.number(
-                    "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved")
+                    "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved"
+                )
                 let second = try await now()
                 #expect(second != first)
                 #expect(try await now() == second)
@@ -35,15 +40,20 @@ extension StoreTests {
         func baseline() async throws {
             try await CallsFixture.run { calls in
                 let begin = StrataModel.Timestamp(microseconds: 0)
-                func epoch() async throws -> String { try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.epoch }
+                func epoch() async throws -> String {
+                    try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.epoch
+                }
                 let id = try await calls.conversation()
                 let first = try await epoch()
                 #expect(try await calls.get(id).conversation.epoch == first)
                 #expect(try await calls.baseline(as: "ana", since: begin).epoch == "")
-                #expect(try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.entries.map(\.conversationID) == [Data(id)])
+                #expect(
+                    try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.entries
+                        .map(\.conversationID) == [Data(id)])
                 // Simulate another database in the place of this one. The service has not queried it since.
                 _ = try await calls.number(
-                    "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved")
+                    "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved"
+                )
                 let second = try await epoch()
                 #expect((second.count, second) > (first.count, first))
             }
@@ -60,7 +70,8 @@ extension StoreTests {
                     ALTER FUNCTION conversations.check_epoch(text, bigint) OWNER TO strata_conversations;
                     REVOKE EXECUTE ON FUNCTION pg_current_wal_flush_lsn() FROM PUBLIC;
                     """)
-                let rows = try await service.database.runExclusive(CheckEpoch(epoch: first, walEnd: .max), deadline: .soon)
+                let rows = try await service.database.runExclusive(
+                    CheckEpoch(epoch: first, walEnd: .max), deadline: .soon)
                 let row = try #require(rows.first)
                 #expect(try row.get(0, as: String.self) == first)
                 #expect(try row.getOptional(1, as: Int64.self) == nil)
@@ -72,7 +83,8 @@ extension StoreTests {
         func putBack() async throws {
             try await CallsFixture.run { calls in
                 func check(_ known: String, _ seen: Int64) async throws -> String {
-                    let rows = try await calls.database.runExclusive(CheckEpoch(epoch: known, walEnd: seen), deadline: .soon)
+                    let rows = try await calls.database.runExclusive(
+                        CheckEpoch(epoch: known, walEnd: seen), deadline: .soon)
                     return try #require(try rows.first?.get(0, as: String.self))
                 }
                 let first = try await EpochSource(database: calls.database).current(deadline: .soon)

@@ -15,7 +15,8 @@ import Testing
         #expect(
             try await database.lines("SELECT cardinality(defined)::text FROM strata.schema_functions")
                 == database.lines(
-                    "SELECT count(*)::text FROM pg_proc WHERE pronamespace::regnamespace::text IN ('conversations', 'metadata', 'webhooks')")
+                    "SELECT count(*)::text FROM pg_proc WHERE pronamespace::regnamespace::text IN ('conversations', 'metadata', 'webhooks')"
+                )
         )
         try await database.execute(SchemaDatabase.past)
         let tables = try await database.tables()
@@ -30,7 +31,8 @@ import Testing
         let name = "sync"
         let index = try #require(files.firstIndex { $0.name == name })
         files[index] = FunctionSet.File(
-            name: name, sql: files[index].sql.replacingOccurrences(of: "interval '30 seconds'", with: "interval '31 seconds'"))
+            name: name,
+            sql: files[index].sql.replacingOccurrences(of: "interval '30 seconds'", with: "interval '31 seconds'"))
         let edited = FunctionSet(revision: Schema.functions.revision, files: files)
         let reports = try await withThrowingTaskGroup(of: MigrationReport.self) { tasks in
             for _ in 0..<4 { tasks.addTask { try await database.update(edited) } }
@@ -53,7 +55,8 @@ import Testing
             WHERE n.nspname IN ('conversations', 'metadata', 'webhooks') ORDER BY 1
             """)
         // Triggers are dropped with their functions.
-        try await database.execute("DROP FUNCTION \(names.joined(separator: ", ")) CASCADE; DELETE FROM strata.schema_functions")
+        try await database.execute(
+            "DROP FUNCTION \(names.joined(separator: ", ")) CASCADE; DELETE FROM strata.schema_functions")
         try await database.update()
         #expect(try await database.catalog() == reference.catalog())
     }

@@ -23,7 +23,9 @@ import Testing
             get { nil }
             set {}
         }
-        func log(event: LogEvent) { all.withLock { $0.append("\(event.level) \(event.metadata?["maintenance.steps"] ?? "")") } }
+        func log(event: LogEvent) {
+            all.withLock { $0.append("\(event.level) \(event.metadata?["maintenance.steps"] ?? "")") }
+        }
     }
 
     private func maintenance(_ service: ServiceFixture, logger: Logger = ServiceFixture.quietLogger) -> Maintenance {
@@ -43,7 +45,8 @@ import Testing
                 """)
             #expect(try await maintenance(service).sweep(deadline: .soon) == 4503)
             #expect(try await service.number("SELECT count(*) FROM conversations.used_nonce") == 3)
-            #expect(try await service.number("SELECT count(*) FROM conversations.session WHERE expires_at > now()") == 2)
+            #expect(
+                try await service.number("SELECT count(*) FROM conversations.session WHERE expires_at > now()") == 2)
             #expect(try await service.number("SELECT count(*) FROM conversations.session") == 2)
             #expect(try await maintenance(service).sweep(deadline: .soon) == 0)
         }
@@ -86,7 +89,9 @@ import Testing
                 UNION ALL SELECT gen_random_uuid(), gen_random_uuid(), now(), 'ana', false, 1, now(), 1, now() FROM generate_series(1, 100);
                 """)
             var calls = 0
-            while try await service.number("SELECT count(*) FROM conversations.conversation WHERE id = '\(id)' AND deleted_at IS NOT NULL") > 0 {
+            while try await service.number(
+                "SELECT count(*) FROM conversations.conversation WHERE id = '\(id)' AND deleted_at IS NOT NULL") > 0
+            {
                 #expect(try await service.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0)
                 calls += 1
             }
@@ -95,7 +100,9 @@ import Testing
         }
     }
 
-    @Test("participants of a deleted conversation are removed in batches, and those who met there keep following each other")
+    @Test(
+        "participants of a deleted conversation are removed in batches, and those who met there keep following each other"
+    )
     func manyParticipants() async throws {
         try await ServiceFixture.run { service in
             let (app, id, users) = (UUID(), UUID(), 200)
@@ -130,7 +137,8 @@ import Testing
                 #expect(try await service.number(unfollowed) == 0)
             }
             #expect(calls > 3 && written == Int64(users * (users - 1)))
-            let left = "(SELECT count(*) FROM conversations.participant) + (SELECT count(*) FROM conversations.user_conversation)"
+            let left =
+                "(SELECT count(*) FROM conversations.participant) + (SELECT count(*) FROM conversations.user_conversation)"
             #expect(try await service.number("SELECT \(left)") == 0)
         }
     }
@@ -139,7 +147,8 @@ import Testing
     func atOnce() async throws {
         try await ServiceFixture.run { service in
             try await service.execute(
-                "INSERT INTO conversations.used_nonce SELECT sha256(n::text::bytea), now() - interval '2 hours' FROM generate_series(1, 6000) n")
+                "INSERT INTO conversations.used_nonce SELECT sha256(n::text::bytea), now() - interval '2 hours' FROM generate_series(1, 6000) n"
+            )
             let maintenance = maintenance(service)
             let total = try await withThrowingTaskGroup(of: Int64.self) { group in
                 for _ in 0..<4 {
@@ -167,7 +176,8 @@ import Testing
             #expect(try await service.number(partitions) == before)
             #expect(
                 try await service.number(
-                    "SELECT count(*) FROM pg_class WHERE relname = 'change_' || to_char(date_trunc('week', now() + interval '7 days'), 'YYYYMMDD')")
+                    "SELECT count(*) FROM pg_class WHERE relname = 'change_' || to_char(date_trunc('week', now() + interval '7 days'), 'YYYYMMDD')"
+                )
                     == 1)
         }
     }

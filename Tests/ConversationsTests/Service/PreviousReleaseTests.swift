@@ -37,7 +37,8 @@ import Testing
             #""service":"conversations","statement":{"description":{"columns":[{"name":"lost","type":"text"},"#)
         try edit(#""sql":"SELECT conversations.maintain_partitions("#, #""sql":"SELECT conversations.lost("#)
         try edit(
-            #""privileges":["DELETE conversations.addition""#, #""privileges":["DELETE conversations.app","DELETE conversations.addition""#)
+            #""privileges":["DELETE conversations.addition""#,
+            #""privileges":["DELETE conversations.app","DELETE conversations.addition""#)
         try record.write(to: file, atomically: true, encoding: .utf8)
         let differences = try await previous.differences(from: file)
         for part in ["revision above", "step 1 was edited", "lost", "conversations.lost(", "DELETE conversations.app"] {

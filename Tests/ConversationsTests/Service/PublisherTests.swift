@@ -9,7 +9,8 @@ import Testing
 @Suite struct PublisherTests {
     private func change(_ position: Int64, in conversation: ConversationID) -> Change {
         Change(
-            appID: AppID(rawValue: UUID()), conversationID: conversation, position: Position(position), createdAt: Timestamp(microseconds: position),
+            appID: AppID(rawValue: UUID()), conversationID: conversation, position: Position(position),
+            createdAt: Timestamp(microseconds: position),
             actor: UserID(trusted: "ana"), origin: nil, messageCount: 0, counts: [:], content: .conversationDeleted)
     }
 
@@ -24,7 +25,9 @@ import Testing
         let changes = try recorder.changes()
         #expect(changes.filter { $0.conversationID == first }.map(\.position.rawValue) == [1, 2, 3, 4])
         #expect(changes.filter { $0.conversationID == second }.map(\.position.rawValue) == [2])
-        for (entry, change) in zip(recorder.all, changes) { #expect(entry.channel == Channels.conversation(change.conversationID)) }
+        for (entry, change) in zip(recorder.all, changes) {
+            #expect(entry.channel == Channels.conversation(change.conversationID))
+        }
     }
 
     @Test("notices go to their user's channel and are decoded unchanged")

@@ -37,13 +37,15 @@ struct RunningService {
         adjust(&settings)
         let loops = MultiThreadedEventLoopGroup.singleton
         let logger = ServiceFixture.quietLogger
-        let service = try ConversationsService(settings: settings, environment: ServiceEnvironment(eventLoopGroup: loops, logger: logger))
+        let service = try ConversationsService(
+            settings: settings, environment: ServiceEnvironment(eventLoopGroup: loops, logger: logger))
         let group = ServiceGroup(services: service.services, logger: logger)
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             let port = try await service.rpcPort
             let client = RPCClient(
-                configuration: RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
+                configuration: RPCClientConfiguration(
+                    target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
                 eventLoopGroup: loops, logger: logger)
             let clients = ServiceGroup(services: [client], logger: logger)
             tasks.addTask { try await clients.run() }
@@ -88,7 +90,9 @@ struct RunningService {
 final class Listener: RedisSubscriberDelegate {
     private let (stream, continuation) = AsyncStream.makeStream(of: (channel: String, payload: ByteBuffer).self)
 
-    func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) { continuation.yield((String(buffer: channel), message)) }
+    func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {
+        continuation.yield((String(buffer: channel), message))
+    }
     func subscriber(didConfirm channel: String) {}
     func subscriberDidLoseConnection() {}
     func subscriberDidRecover() {}
@@ -100,7 +104,8 @@ final class Listener: RedisSubscriberDelegate {
     ) async throws -> Result {
         let listener = Listener()
         let subscriber = RedisSubscriber(
-            configuration: try RedisConfiguration(url: redis), eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: listener,
+            configuration: try RedisConfiguration(url: redis), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            delegate: listener,
             logger: ServiceFixture.quietLogger)
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await subscriber.run() }

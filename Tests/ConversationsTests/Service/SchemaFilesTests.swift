@@ -12,7 +12,8 @@ import Testing
         let directory = root.appending(path: "Shared/Schema/\(folder)")
         guard FileManager.default.fileExists(atPath: directory.path) else { return [:] }
         let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
-        return Dictionary(uniqueKeysWithValues: try files.map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) })
+        return Dictionary(
+            uniqueKeysWithValues: try files.map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) })
     }
 
     @Test("the baseline consists of all table files")
@@ -28,13 +29,16 @@ import Testing
     @Test("tables and steps create no functions or triggers; the function files contain these")
     func tablesOnly() {
         for step in Schema.migrations {
-            #expect(step.sql.firstMatch(of: /(?i)CREATE\s+(OR\s+REPLACE\s+)?(FUNCTION|PROCEDURE|TRIGGER)/) == nil, "\(step.name)")
+            #expect(
+                step.sql.firstMatch(of: /(?i)CREATE\s+(OR\s+REPLACE\s+)?(FUNCTION|PROCEDURE|TRIGGER)/) == nil,
+                "\(step.name)")
         }
     }
 
     @Test("every step file is embedded unchanged under its version, in version order")
     func steps() throws {
-        let embedded = Schema.migrations.dropFirst().map { (String(format: "%04d_", $0.version) + "\($0.name).sql", $0.sql) }
+        let embedded = Schema.migrations.dropFirst()
+            .map { (String(format: "%04d_", $0.version) + "\($0.name).sql", $0.sql) }
         #expect(Dictionary(uniqueKeysWithValues: embedded) == (try files(in: "Steps")))
         #expect(Schema.migrations.map(\.version) == Schema.migrations.map(\.version).sorted())
     }

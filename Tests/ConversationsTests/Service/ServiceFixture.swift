@@ -25,17 +25,27 @@ struct ServiceFixture {
 
         func record(_ channel: String, _ payload: ByteBuffer) { state.withLock { $0.append((channel, payload)) } }
         var all: [(channel: String, payload: ByteBuffer)] { state.withLock { $0 } }
-        func notices() throws -> [UserNotice] { try all.filter { $0.channel.hasPrefix("u:") }.map { try UserNotice(decoding: $0.payload) } }
+        func notices() throws -> [UserNotice] {
+            try all.filter { $0.channel.hasPrefix("u:") }.map { try UserNotice(decoding: $0.payload) }
+        }
         func typing() throws -> [TypingSignal] {
             try all.filter { $0.channel.hasPrefix("c:") }
                 .compactMap {
-                    if case .typing(let signal, _) = try ConversationPublication(decoding: $0.payload) { signal } else { nil }
+                    if case .typing(let signal, _) = try ConversationPublication(decoding: $0.payload) {
+                        signal
+                    } else {
+                        nil
+                    }
                 }
         }
         func changes() throws -> [Change] {
             try all.filter { $0.channel.hasPrefix("c:") }
                 .compactMap {
-                    if case .change(let change) = try ConversationPublication(decoding: $0.payload) { change } else { nil }
+                    if case .change(let change) = try ConversationPublication(decoding: $0.payload) {
+                        change
+                    } else {
+                        nil
+                    }
                 }
         }
     }
@@ -70,7 +80,8 @@ struct ServiceFixture {
         let recorder = Recorder()
         let publisher = Publisher(logger: quietLogger) { channel, payload in recorder.record(channel, payload) }
         let fixture = ServiceFixture(
-            url: url, database: database, published: recorder, publisher: publisher, directory: IdentityDirectory(database: database))
+            url: url, database: database, published: recorder, publisher: publisher,
+            directory: IdentityDirectory(database: database))
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await database.hot.run() }
             group.addTask { try await database.exclusive.run() }
@@ -81,7 +92,9 @@ struct ServiceFixture {
     }
 
     /// Executes SQL as the superuser.
-    func execute(_ sql: String) async throws { try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: sql) }
+    func execute(_ sql: String) async throws {
+        try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: sql)
+    }
 
     /// Returns a single number, queried with the service's role.
     func number(_ sql: String) async throws -> Int64 {

@@ -13,8 +13,10 @@ import Testing
 @Suite struct ShardingTests {
     private static let parts = 8
     private static let tables = [
-        "conversations.conversation": "id", "conversations.roster": "conversation_id", "conversations.participant": "conversation_id",
-        "conversations.message": "conversation_id", "conversations.receipt_block": "conversation_id", "metadata.leaf": "conversation_id",
+        "conversations.conversation": "id", "conversations.roster": "conversation_id",
+        "conversations.participant": "conversation_id",
+        "conversations.message": "conversation_id", "conversations.receipt_block": "conversation_id",
+        "metadata.leaf": "conversation_id",
         "metadata.tree": "conversation_id", "metadata.kept_leaf": "conversation_id",
     ]
 
@@ -31,7 +33,9 @@ import Testing
                     .map {
                         "CREATE TABLE \(table)_p\($0) PARTITION OF \(table) FOR VALUES WITH (MODULUS \(parts), REMAINDER \($0));"
                     }
-                sql.replaceSubrange(close.upperBound..<end.upperBound, with: " PARTITION BY HASH (\(key));\n\(partitions.joined(separator: "\n"))")
+                sql.replaceSubrange(
+                    close.upperBound..<end.upperBound,
+                    with: " PARTITION BY HASH (\(key));\n\(partitions.joined(separator: "\n"))")
             }
             return Migration(version: migration.version, name: migration.name, sql: sql)
         }
@@ -70,7 +74,8 @@ import Testing
             var seen: Set<String> = []
             for round in 0..<12 {
                 for (what, statement) in statements(round) {
-                    let rows = try await pool.query(Statement("touched", sql: "SELECT touched($1)"), with: [.text(statement)], deadline: .soon)
+                    let rows = try await pool.query(
+                        Statement("touched", sql: "SELECT touched($1)"), with: [.text(statement)], deadline: .soon)
                     let touched: [String] = try #require(rows.first).get(0)
                     let numbers = Set(touched.map { $0.split(separator: "_p").last ?? "" })
                     #expect(numbers.count == 1, "\(what), round \(round): \(touched)")
@@ -78,11 +83,13 @@ import Testing
                 }
             }
             #expect(seen.count > 1)
-            let blocks = try await pool.query(Statement("blocks", sql: "SELECT count(*) FROM conversations.receipt_block"), deadline: .soon)
+            let blocks = try await pool.query(
+                Statement("blocks", sql: "SELECT count(*) FROM conversations.receipt_block"), deadline: .soon)
             #expect(try #require(blocks.first).get(0, as: Int64.self) > 0)
             // A statement that names no conversation touches all partitions.
             let rows = try await pool.query(
-                Statement("touched", sql: "SELECT touched($1)"), with: [.text("SELECT count(*) FROM conversations.message")], deadline: .soon)
+                Statement("touched", sql: "SELECT touched($1)"),
+                with: [.text("SELECT count(*) FROM conversations.message")], deadline: .soon)
             #expect(try #require(rows.first).get(0, as: [String].self).count == Self.parts)
         }
     }
@@ -98,41 +105,75 @@ import Testing
             "SELECT * FROM conversations.give_receipts('\(app)', '\(id)', ARRAY['ben'], ARRAY['\(message)']::uuid[], ARRAY[\(status)::int8], 1, NULL, NULL)"
         }
         let create = "'\(id)', ARRAY['ben'], \(round % 2 == 0), ARRAY['t'], ARRAY['1'], 250, NULL, NULL"
-        let sends = messages.map { ("send", call("conversations.send_message", "ana", "'\(id)', '\($0)', '', NULL, NULL, NULL")) }
+        let sends = messages.map {
+            ("send", call("conversations.send_message", "ana", "'\(id)', '\($0)', '', NULL, NULL, NULL"))
+        }
         return [("create", call("conversations.create_conversation", "ana", create))] + sends + [
-            ("read", receipt(messages[0], 2)), ("delivery", receipt(messages[1], 1)), ("read another", receipt(messages[2], 2)),
+            ("read", receipt(messages[0], 2)), ("delivery", receipt(messages[1], 1)),
+            ("read another", receipt(messages[2], 2)),
             ("read one that is too many for a row", receipt(messages[4], 2)),
-            ("edit a part", call("conversations.edit_parts", "ana", "'\(messages[1])', '', 'x', '[]', now(), '{}', NULL, NULL")),
+            (
+                "edit a part",
+                call("conversations.edit_parts", "ana", "'\(messages[1])', '', 'x', '[]', now(), '{}', NULL, NULL")
+            ),
             ("mark some read", call("conversations.mark_all_read", "ben", "'\(id)', 4, 1, NULL, NULL")),
             ("mark all read", call("conversations.mark_all_read", "ben", "'\(id)', NULL, 1, NULL, NULL")),
-            ("hide a message", call("conversations.delete_message", "ben", "'\(messages[4])', 'my_devices', NULL, NULL")),
-            ("delete a message", call("conversations.delete_message", "ana", "'\(messages[4])', 'all_participants', NULL, NULL")),
+            (
+                "hide a message",
+                call("conversations.delete_message", "ben", "'\(messages[4])', 'my_devices', NULL, NULL")
+            ),
+            (
+                "delete a message",
+                call("conversations.delete_message", "ana", "'\(messages[4])', 'all_participants', NULL, NULL")
+            ),
             (
                 "patch",
                 call(
                     "conversations.patch_participants", "ana",
-                    #"'\#(id)', '[{"kind":"set","users":["ana","cleo"]}]', 250, '[{"path":"u.v","set":[["u.v","2"]]}]', NULL, NULL"#)
+                    #"'\#(id)', '[{"kind":"set","users":["ana","cleo"]}]', 250, '[{"path":"u.v","set":[["u.v","2"]]}]', NULL, NULL"#
+                )
             ),
             (
                 "add again",
-                call("conversations.patch_participants", "ana", #"'\#(id)', '[{"kind":"add","users":["ben"]}]', 250, NULL, NULL, NULL"#)
+                call(
+                    "conversations.patch_participants", "ana",
+                    #"'\#(id)', '[{"kind":"add","users":["ben"]}]', 250, NULL, NULL, NULL"#)
             ),
             ("get", call("conversations.get_conversation", "ben", "'\(id)'")),
             ("get a message", call("conversations.get_message", "cleo", "'\(messages[1])'")),
-            ("a page of messages", call("conversations.list_messages_page", "ben", "'\(id)', 2, '\(messages[3])', 100000")),
+            (
+                "a page of messages",
+                call("conversations.list_messages_page", "ben", "'\(id)', 2, '\(messages[3])', 100000")
+            ),
             ("loaded messages", "SELECT * FROM conversations.messages_at('\(id)', ARRAY[3, 2, 1]::int8[])"),
             ("repair", "SELECT * FROM conversations.read_changes('\(id)', 0, 100, ARRAY['ana', 'ben'], 100000)"),
-            ("catch-up", call("conversations.read_logs", "ben", "ARRAY['\(id)']::uuid[], ARRAY[0::int8], 0, 100, 100000")),
+            (
+                "catch-up",
+                call("conversations.read_logs", "ben", "ARRAY['\(id)']::uuid[], ARRAY[0::int8], 0, 100, 100000")
+            ),
             (
                 "metadata",
                 #"""
                 SELECT * FROM metadata.patch(
                     '\#(app)', '\#(id)', 'ana', '[{"path":"u","set":[["u","3"]]},{"path":"t","delete":true}]', NULL, NULL, 100)
                 """#
-            ), ("tree", "SELECT * FROM metadata.trees_within('\(app)', ARRAY['\(id)']::uuid[], ARRAY[NULL]::text[], 100000, 200000)"),
-            ("delete from devices", call("conversations.delete_conversation", "ben", "'\(id)', 'my_devices', false, NULL, NULL, NULL")),
-            ("leave", call("conversations.delete_conversation", "cleo", "'\(id)', 'my_devices', true, NULL, NULL, NULL")),
-            ("delete", call("conversations.delete_conversation", "ana", "'\(id)', 'all_participants', false, NULL, NULL, NULL")),
+            ),
+            (
+                "tree",
+                "SELECT * FROM metadata.trees_within('\(app)', ARRAY['\(id)']::uuid[], ARRAY[NULL]::text[], 100000, 200000)"
+            ),
+            (
+                "delete from devices",
+                call("conversations.delete_conversation", "ben", "'\(id)', 'my_devices', false, NULL, NULL, NULL")
+            ),
+            (
+                "leave",
+                call("conversations.delete_conversation", "cleo", "'\(id)', 'my_devices', true, NULL, NULL, NULL")
+            ),
+            (
+                "delete",
+                call("conversations.delete_conversation", "ana", "'\(id)', 'all_participants', false, NULL, NULL, NULL")
+            ),
         ]
     }
 }

@@ -30,23 +30,34 @@ import Testing
                 ALTER TABLE conversations.conversation ALTER COLUMN deleted_at TYPE timestamptz(3);
                 ALTER TABLE conversations.participant ALTER COLUMN first_kept TYPE numeric;
                 """),
-        Migration(version: 9_003, name: "later", sql: "CREATE INDEX conversation_extra ON conversations.conversation (extra)"),
+        Migration(
+            version: 9_003, name: "later", sql: "CREATE INDEX conversation_extra ON conversations.conversation (extra)"),
     ]
 
-    @Test("tables used as row types by functions can get a defaulted column and another type; functions, grants and rows stay")
+    @Test(
+        "tables used as row types by functions can get a defaulted column and another type; functions, grants and rows stay"
+    )
     func altered() async throws {
         let database = try await SchemaDatabase()
         try await database.update()
         try await database.execute(SchemaDatabase.past)
         let tables = try await database.tables()
-        let (catalog, rows, answers) = (try await database.catalog(), try await database.rows(of: tables), try await database.answers())
+        let (catalog, rows, answers) = (
+            try await database.catalog(), try await database.rows(of: tables), try await database.answers()
+        )
         #expect(catalog.count > 200 && rows.count > 40 && answers.count > 40)
         let report = try await database.migrator.migrate(
             Schema.migrations + Self.steps, functions: Schema.functions, logger: ServiceFixture.quietLogger)
         #expect(report.steps == Self.steps)
         #expect(try await database.lines("SELECT DISTINCT extra::text FROM conversations.conversation") == ["7"])
-        #expect(try await database.lines("SELECT DISTINCT pg_typeof(first_kept)::text FROM conversations.participant") == ["numeric"])
-        #expect(try await database.lines("SELECT 'conversations.conversation_extra'::regclass::text") == ["conversations.conversation_extra"])
+        #expect(
+            try await database.lines("SELECT DISTINCT pg_typeof(first_kept)::text FROM conversations.participant") == [
+                "numeric"
+            ])
+        #expect(
+            try await database.lines("SELECT 'conversations.conversation_extra'::regclass::text") == [
+                "conversations.conversation_extra"
+            ])
         #expect(try await database.catalog() == catalog)
         #expect(try await database.rows(of: tables) == rows)
         #expect(try await database.answers() == answers)
@@ -81,7 +92,8 @@ import Testing
             @Sendable func answer(_ statement: Statement) async throws -> String {
                 while true {
                     do {
-                        return try #require(try await pool.query(statement, deadline: .soon).first).get(0, as: String.self)
+                        return try #require(try await pool.query(statement, deadline: .soon).first)
+                            .get(0, as: String.self)
                     } catch let error as PostgresError where error.sqlState == "55P03" {
                         continue
                     }
@@ -99,12 +111,16 @@ import Testing
                 sessions.addTask {
                     defer { isAltered.isSet.store(true, ordering: .relaxed) }
                     _ = try await database.migrator.migrate(
-                        Schema.migrations + Self.steps.prefix(1), functions: Schema.functions, logger: ServiceFixture.quietLogger)
+                        Schema.migrations + Self.steps.prefix(1), functions: Schema.functions,
+                        logger: ServiceFixture.quietLogger)
                 }
                 try await sessions.waitForAll()
             }
             for _ in 0..<20 { try await round() }
         }
-        #expect(try await database.lines("SELECT count(*)::text FROM strata.schema_migrations WHERE version > 9000") == ["1"])
+        #expect(
+            try await database.lines("SELECT count(*)::text FROM strata.schema_migrations WHERE version > 9000") == [
+                "1"
+            ])
     }
 }

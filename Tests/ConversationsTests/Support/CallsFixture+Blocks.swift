@@ -20,7 +20,9 @@ extension CallsFixture {
 
     /// - Returns: The position in the user's own log; nil if nothing has changed.
     @discardableResult
-    func changeBlocks(_ operations: [(kind: ProtoBlockOperation.Kind, users: [String])], by user: String = "ana") async throws -> Position? {
+    func changeBlocks(
+        _ operations: [(kind: ProtoBlockOperation.Kind, users: [String])], by user: String = "ana"
+    ) async throws -> Position? {
         let place = try await call(
             BlocksAPI.change,
             .with {
@@ -36,7 +38,9 @@ extension CallsFixture {
         return place.hasUserPosition ? Position(place.userPosition) : nil
     }
 
-    func blocks(of user: String = "ana", pageSize: Int = 100, from: String? = nil) async throws -> (users: [String], total: Int64) {
+    func blocks(
+        of user: String = "ana", pageSize: Int = 100, from: String? = nil
+    ) async throws -> (users: [String], total: Int64) {
         let answer = try await call(
             BlocksAPI.list,
             .with {
@@ -48,7 +52,9 @@ extension CallsFixture {
         return (answer.identities.map(\.userID), answer.total)
     }
 
-    func blockPairs(of user: String, from: String? = nil, pageSize: Int = BlocksAPI.pairsPageSize) async throws -> (blocked: [String], by: [String]) {
+    func blockPairs(
+        of user: String, from: String? = nil, pageSize: Int = BlocksAPI.pairsPageSize
+    ) async throws -> (blocked: [String], by: [String]) {
         let answer = try await call(
             BlocksAPI.pairs,
             .with {

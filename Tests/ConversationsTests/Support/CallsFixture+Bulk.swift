@@ -15,7 +15,8 @@ extension CallsFixture {
     /// Returns the id of the message with this ordinal in a conversation filled by ``fill(_:with:)``.
     func bulkMessage(_ conversation: ConversationID, _ ordinal: Int) -> MessageID {
         let digits = String(ordinal)
-        let text = conversation.rawValue.uuidString.prefix(24) + String(repeating: "0", count: 12 - digits.count) + digits
+        let text =
+            conversation.rawValue.uuidString.prefix(24) + String(repeating: "0", count: 12 - digits.count) + digits
         return MessageID(rawValue: UUID(uuidString: String(text)) ?? UUID())
     }
 
@@ -45,8 +46,12 @@ extension CallsFixture {
     }
 
     /// Gives receipts of one user in one batch, as the service does. Returns the number of effective ones.
-    func receipts(_ kind: ReceiptKind, _ ordinals: [Int], in conversation: ConversationID, by user: String) async throws -> Int64 {
-        let (ids, count) = (ordinals.map { "'\(bulkMessage(conversation, $0))'" }.joined(separator: ","), ordinals.count)
+    func receipts(
+        _ kind: ReceiptKind, _ ordinals: [Int], in conversation: ConversationID, by user: String
+    ) async throws -> Int64 {
+        let (ids, count) = (
+            ordinals.map { "'\(bulkMessage(conversation, $0))'" }.joined(separator: ","), ordinals.count
+        )
         return try await number(
             """
             SELECT coalesce(cardinality(r.users), 0)::int8 FROM conversations.give_receipts('\(app)', '\(conversation)',
@@ -57,7 +62,8 @@ extension CallsFixture {
 
     /// Returns the number of message rows that a statement reads, from the table and from its key.
     func messageRowsRead(by statement: String) async throws -> Int64 {
-        let read = ["message", "message_pkey"].map { "pg_stat_get_xact_tuples_returned('conversations.\($0)'::regclass)" }.joined(separator: " + ")
+        let read = ["message", "message_pkey"]
+            .map { "pg_stat_get_xact_tuples_returned('conversations.\($0)'::regclass)" }.joined(separator: " + ")
         try await execute(
             """
             CREATE OR REPLACE FUNCTION public.message_rows_read(statement text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
@@ -76,7 +82,8 @@ extension CallsFixture {
     func withRangeLimit(_ limit: Int, _ body: () async throws -> Void) async throws {
         func set(_ limit: Int) async throws {
             try await execute(
-                "CREATE OR REPLACE FUNCTION conversations.range_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN \(limit)")
+                "CREATE OR REPLACE FUNCTION conversations.range_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN \(limit)"
+            )
         }
         let before = try await number("SELECT conversations.range_limit()")
         try await set(limit)

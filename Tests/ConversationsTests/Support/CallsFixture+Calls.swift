@@ -27,14 +27,19 @@ extension CallsFixture {
                 $0.participants = participants
                 $0.distinct = distinct
                 $0.byServer = byServer
-                if let metadata { $0.metadata = ProtoTree(metadata.map { MetadataLeaf(path: MetadataPath(trusted: $0.key), value: $0.value) }) }
+                if let metadata {
+                    $0.metadata = ProtoTree(
+                        metadata.map { MetadataLeaf(path: MetadataPath(trusted: $0.key), value: $0.value) })
+                }
                 if let origin { $0.origin = ProtoOrigin(origin) }
             })
         return Created(view: try ConversationView(response.view), isNew: response.created)
     }
 
     /// Creates a conversation of ana and the given users.
-    func conversation(_ participants: [String] = ["ben"], metadata: [String: String]? = nil) async throws -> ConversationID {
+    func conversation(
+        _ participants: [String] = ["ben"], metadata: [String: String]? = nil
+    ) async throws -> ConversationID {
         try await create(participants, metadata: metadata).id
     }
 
@@ -66,7 +71,8 @@ extension CallsFixture {
 
     @discardableResult
     func patch(
-        _ id: ConversationID, by actor: String = "ana", _ participants: [ParticipantOperation] = [], metadata: [MetadataOperation] = [],
+        _ id: ConversationID, by actor: String = "ana", _ participants: [ParticipantOperation] = [],
+        metadata: [MetadataOperation] = [],
         origin: Change.Origin? = nil, byServer: Bool = false
     ) async throws -> [Change] {
         let response = try await call(
@@ -92,7 +98,8 @@ extension CallsFixture {
     }
 
     func delete(
-        _ id: ConversationID, by actor: String = "ana", _ mode: DeletionMode = .myDevices, leave: Bool = false, upTo: Position? = nil
+        _ id: ConversationID, by actor: String = "ana", _ mode: DeletionMode = .myDevices, leave: Bool = false,
+        upTo: Position? = nil
     ) async throws {
         _ = try await call(
             ConversationsAPI.deleteConversation,
@@ -119,7 +126,8 @@ extension CallsFixture {
 
     @discardableResult
     func send(
-        _ conversation: ConversationID, by actor: String = "ana", _ text: String = "hello", id: MessageID = .random(), notification: String? = nil,
+        _ conversation: ConversationID, by actor: String = "ana", _ text: String = "hello", id: MessageID = .random(),
+        notification: String? = nil,
         origin: Change.Origin? = nil
     ) async throws -> StrataModel.Message {
         let response = try await call(
@@ -129,7 +137,9 @@ extension CallsFixture {
                 $0.actor = actor
                 $0.conversationID = Data(conversation)
                 $0.id = Data(id)
-                $0.parts = [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))]
+                $0.parts = [
+                    ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))
+                ]
                 if let notification { $0.notification = notification }
                 if let origin { $0.origin = ProtoOrigin(origin) }
             })
@@ -197,7 +207,10 @@ extension CallsFixture {
                 $0.messageIds = messages.map { Data($0) }
                 $0.kind = kind.rawValue
             })
-        return (try response.ignored.map { try MessageID(contract: $0) }, response.place.hasPosition ? Position(response.place.position) : nil)
+        return (
+            try response.ignored.map { try MessageID(contract: $0) },
+            response.place.hasPosition ? Position(response.place.position) : nil
+        )
     }
 }
 
@@ -209,6 +222,8 @@ func set(_ path: String, _ value: String) -> MetadataOperation {
     .set(MetadataPath(trusted: path), leaves: [MetadataLeaf(path: MetadataPath(trusted: path), value: value)])
 }
 func set(_ path: String, _ leaves: [String: String]) -> MetadataOperation {
-    .set(MetadataPath(trusted: path), leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.key), value: $0.value) })
+    .set(
+        MetadataPath(trusted: path),
+        leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.key), value: $0.value) })
 }
 func delete(_ path: String) -> MetadataOperation { .delete(MetadataPath(trusted: path)) }

@@ -23,7 +23,8 @@ extension CallsFixture {
     ///   - messages: nil requests all messages from the first unread one on.
     ///   - bytes: The byte limit; 0: none.
     func load(
-        as user: String = "ana", byLastMessage: Bool = false, pageSize: Int = 100, from: UUID? = nil, messages: Int? = nil, bytes: Int = 0
+        as user: String = "ana", byLastMessage: Bool = false, pageSize: Int = 100, from: UUID? = nil,
+        messages: Int? = nil, bytes: Int = 0
     ) async throws -> Page<LoadedConversation> {
         let response = try await call(
             ConversationsAPI.loadConversations,
@@ -46,7 +47,9 @@ extension CallsFixture {
         var all: [LoadedConversation] = []
         var from: UUID?
         repeat {
-            let page = try await load(as: user, byLastMessage: byLastMessage, pageSize: pageSize, from: from, messages: messages, bytes: bytes)
+            let page = try await load(
+                as: user, byLastMessage: byLastMessage, pageSize: pageSize, from: from, messages: messages, bytes: bytes
+            )
             all += page.items
             from = page.end
         } while from != nil
@@ -68,7 +71,9 @@ extension CallsFixture {
                 $0.maxBytes = Int64(bytes)
             })
         let ids = response.views.map(\.conversation.id) + response.later
-        return Page(items: ids.compactMap { UUID(contract: $0) }, total: response.total, isCut: !response.later.isEmpty, end: try end(response.end))
+        return Page(
+            items: ids.compactMap { UUID(contract: $0) }, total: response.total, isCut: !response.later.isEmpty,
+            end: try end(response.end))
     }
 
     func messagePage(
@@ -85,10 +90,12 @@ extension CallsFixture {
                 $0.maxBytes = Int64(bytes)
             })
         return Page(
-            items: response.messages.compactMap { UUID(contract: $0.id) }, total: response.total, isCut: response.isCut, end: try end(response.end))
+            items: response.messages.compactMap { UUID(contract: $0.id) }, total: response.total, isCut: response.isCut,
+            end: try end(response.end))
     }
 
-    func announcementPage(of user: String, pageSize: Int, from: UUID? = nil, bytes: Int = 0) async throws -> Page<UUID> {
+    func announcementPage(of user: String, pageSize: Int, from: UUID? = nil, bytes: Int = 0) async throws -> Page<UUID>
+    {
         let response = try await call(
             AccountAPI.listAnnouncements,
             .with {
@@ -99,7 +106,8 @@ extension CallsFixture {
                 $0.maxBytes = Int64(bytes)
             })
         return Page(
-            items: response.announcements.compactMap { UUID(contract: $0.id) }, total: response.total, isCut: response.isCut,
+            items: response.announcements.compactMap { UUID(contract: $0.id) }, total: response.total,
+            isCut: response.isCut,
             end: try end(response.end))
     }
 }

@@ -41,7 +41,9 @@ extension CallsFixture {
         .isFollowed
     }
 
-    func listFollowed(by user: String = "ana", pageSize: Int = 100, from: String? = nil) async throws -> (users: [String], total: Int64) {
+    func listFollowed(
+        by user: String = "ana", pageSize: Int = 100, from: String? = nil
+    ) async throws -> (users: [String], total: Int64) {
         let answer = try await call(
             ConversationsAPI.listFollowed,
             .with {
@@ -65,7 +67,9 @@ extension CallsFixture {
     }
 
     @discardableResult
-    func announce(_ users: [String], id: AnnouncementID = .random(), from name: String = "Support") async throws -> AnnouncementID {
+    func announce(
+        _ users: [String], id: AnnouncementID = .random(), from name: String = "Support"
+    ) async throws -> AnnouncementID {
         _ = try await call(
             UsersAPI.announce,
             .with {
@@ -78,7 +82,8 @@ extension CallsFixture {
         return id
     }
 
-    func announcements(of user: String, pageSize: Int = 100, from: AnnouncementID? = nil) async throws -> [Announcement] {
+    func announcements(of user: String, pageSize: Int = 100, from: AnnouncementID? = nil) async throws -> [Announcement]
+    {
         try await call(
             AccountAPI.listAnnouncements,
             .with {
@@ -153,7 +158,9 @@ extension CallsFixture {
         .doomed.map { try ContentID(contract: $0) }
     }
 
-    func send(_ conversation: ConversationID, by actor: String = "ana", parts: [MessagePart]) async throws -> StrataModel.Message {
+    func send(
+        _ conversation: ConversationID, by actor: String = "ana", parts: [MessagePart]
+    ) async throws -> StrataModel.Message {
         let response = try await call(
             ConversationsAPI.sendMessage,
             .with {
@@ -167,7 +174,9 @@ extension CallsFixture {
     }
 
     @discardableResult
-    func edit(_ message: MessageID, by actor: String = "ana", _ edit: ProtoEditPartsRequest.OneOf_Edit) async throws -> StrataModel.Message {
+    func edit(
+        _ message: MessageID, by actor: String = "ana", _ edit: ProtoEditPartsRequest.OneOf_Edit
+    ) async throws -> StrataModel.Message {
         let answer = try await call(
             ConversationsAPI.editParts,
             .with {

@@ -11,7 +11,8 @@ import SwiftProtobuf
 /// Calls of an app's own server. It has the empty string as its user id.
 extension CallsFixture {
     private func request(
-        _ conversation: ConversationID, by actor: String, name: String?, _ text: String, id: MessageID, parts: [ProtoMessagePart]?
+        _ conversation: ConversationID, by actor: String, name: String?, _ text: String, id: MessageID,
+        parts: [ProtoMessagePart]?
     ) -> ProtoSendMessageRequest {
         .with {
             $0.appID = Data(app)
@@ -20,14 +21,18 @@ extension CallsFixture {
             if let name { $0.senderName = name }
             $0.conversationID = Data(conversation)
             $0.id = Data(id)
-            $0.parts = parts ?? [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))]
+            $0.parts =
+                parts ?? [
+                    ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))
+                ]
         }
     }
 
     /// Sends a message for a user or a bot, or under a name.
     @discardableResult
     func sendByServer(
-        _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "hello", id: MessageID = .random(),
+        _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "hello",
+        id: MessageID = .random(),
         parts: [ProtoMessagePart]? = nil
     ) async throws -> StrataModel.Message {
         try StrataModel.Message(
@@ -38,7 +43,8 @@ extension CallsFixture {
     }
 
     func delay(
-        _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "later", id: MessageID = .random(),
+        _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "later",
+        id: MessageID = .random(),
         milliseconds: Int64, typing: Int64 = 0, parts: [ProtoMessagePart]? = nil
     ) async throws {
         _ = try await call(
@@ -65,7 +71,8 @@ extension CallsFixture {
         let publisher = Publisher(logger: logger) { [published] in published.record($0, $1) }
         return DelayedMessages(
             ServiceContext(
-                database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
+                database: database, directory: IdentityDirectory(database: database), publisher: publisher,
+                epoch: EpochSource(database: database),
                 participantsLimit: Self.participantsLimit), logger: logger)
     }
 }

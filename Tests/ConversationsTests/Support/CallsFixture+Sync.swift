@@ -67,7 +67,8 @@ extension CallsFixture {
 
     /// Reads the entries that a user is missing, from conversations and from the user's own log.
     func readLogs(
-        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0
+        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000,
+        bytes: Int = 0
     ) async throws -> Log {
         let response = try await call(
             ConversationsAPI.readLogs,
@@ -90,7 +91,8 @@ extension CallsFixture {
             case .change(let change): log.entries.append(.change(try Change(change)))
             case .userChange(let change): log.entries.append(.user(try UserChange(change)))
             case .skipped(let cursor):
-                log.entries.append(.skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after)))
+                log.entries.append(
+                    .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after)))
             case nil: throw ContractViolation("ReadLogsResponse.Entry.content")
             }
         }
@@ -146,7 +148,9 @@ extension CallsFixture {
 
     private func leaves(_ sql: String) async throws -> [String: String] {
         var tree: [String: String] = [:]
-        for row in try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon) { tree[try row.get(0)] = try row.get(1) as String }
+        for row in try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon) {
+            tree[try row.get(0)] = try row.get(1) as String
+        }
         return tree
     }
 }

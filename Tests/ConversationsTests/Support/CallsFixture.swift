@@ -86,17 +86,21 @@ struct CallsFixture: Sendable {
         let fixture = CallsFixture(
             app: .random(), database: database,
             router: router(database, publisher, logger),
-            erasures: Erasures(database: database, directory: IdentityDirectory(database: database), publisher: publisher, logger: logger),
+            erasures: Erasures(
+                database: database, directory: IdentityDirectory(database: database), publisher: publisher,
+                logger: logger),
             indexBuilder: IndexBuilder(database: database, logger: logger),
             second: router(other, publisher, logger),
             unpublished: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
             onlyLarge: router(
-                Database(hot: try pool(1, .grouping), exclusive: try pool(1, .exclusive), large: database.large), publisher, logger),
+                Database(hot: try pool(1, .grouping), exclusive: try pool(1, .exclusive), large: database.large),
+                publisher, logger),
             admin: try pool(2, .exclusive),
             keeper: try pool(1, .exclusive))
         return try await withThrowingTaskGroup(of: Void.self) { group in
             for pool in [
-                database.hot, database.exclusive, database.large, other.hot, other.exclusive, other.large, fixture.admin, fixture.keeper,
+                database.hot, database.exclusive, database.large, other.hot, other.exclusive, other.large,
+                fixture.admin, fixture.keeper,
             ] {
                 group.addTask { try await pool.run() }
             }
@@ -107,19 +111,25 @@ struct CallsFixture: Sendable {
 
     private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
         let support = ServiceContext(
-            database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
-            participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataLimits: metadataLimits,
+            database: database, directory: IdentityDirectory(database: database), publisher: publisher,
+            epoch: EpochSource(database: database),
+            participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit,
+            metadataLimits: metadataLimits,
             metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
         var router = CallRouter(logger: logger)
         let erasures = Erasures(database: database, directory: support.directory, publisher: publisher, logger: logger)
-        for handler in ConversationsService.handlers(support, receiptWindow: receiptWindow, erasures: erasures) { handler.register(on: &router) }
+        for handler in ConversationsService.handlers(support, receiptWindow: receiptWindow, erasures: erasures) {
+            handler.register(on: &router)
+        }
         return router
     }
 
     private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
         CallsFixture(
-            app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures, indexBuilder: indexBuilder,
-            second: second, unpublished: unpublished, published: published, onlyLarge: onlyLarge, admin: admin, keeper: keeper)
+            app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures,
+            indexBuilder: indexBuilder,
+            second: second, unpublished: unpublished, published: published, onlyLarge: onlyLarge, admin: admin,
+            keeper: keeper)
     }
 
     func with(app: AppID) -> CallsFixture { changed(app: app) }
@@ -155,7 +165,8 @@ struct CallsFixture: Sendable {
 
     /// Returns a single number, queried as the superuser.
     func number(_ sql: String) async throws -> Int64 {
-        let rows = try await admin.query(Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), deadline: .soon)
+        let rows = try await admin.query(
+            Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), deadline: .soon)
         return try #require(rows.first).get(0)
     }
 
@@ -205,5 +216,7 @@ struct CallsFixture: Sendable {
 
 extension EpochSource {
     /// Creates an epoch source that is configured as in the service.
-    convenience init(database: Database) { self.init(database: database.exclusive, counter: "strata_conversations_epoch_checks_total") }
+    convenience init(database: Database) {
+        self.init(database: database.exclusive, counter: "strata_conversations_epoch_checks_total")
+    }
 }

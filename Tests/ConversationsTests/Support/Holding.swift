@@ -13,7 +13,8 @@ extension CallsFixture {
     /// The transaction waits for an advisory lock, which a separate session holds until then.
     /// - Parameter meanwhile: Runs while the sessions wait, and ends before the transaction continues.
     func holding<Value: Sendable>(
-        _ statement: String, until count: Int64 = 1, then last: String? = nil, meanwhile: @Sendable () async throws -> Void = {},
+        _ statement: String, until count: Int64 = 1, then last: String? = nil,
+        meanwhile: @Sendable () async throws -> Void = {},
         _ racing: @Sendable () async throws -> Value
     ) async throws -> Value {
         let gate = Int64.random(in: 1...Int64.max)
@@ -28,7 +29,9 @@ extension CallsFixture {
             """, on: admin)
         let holder = "(SELECT l.pid FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted)"
         do {
-            try await eventually { try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1 }
+            try await eventually {
+                try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1
+            }
         } catch {
             // The statement itself failed. Its error is more informative.
             try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
@@ -79,7 +82,9 @@ extension CallsFixture {
 
 /// Calls of functions in the schema `conversations`, as text for ``CallsFixture/holding(_:until:then:_:)``.
 extension CallsFixture {
-    func sqlPatch(_ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil) -> String {
+    func sqlPatch(
+        _ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil
+    ) -> String {
         "conversations.patch_participants('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
     }
 
@@ -94,8 +99,12 @@ extension CallsFixture {
         "conversations.delete_conversation('\(app)', '\(actor)', '\(id)', 'all_participants', false, NULL, NULL, NULL)"
     }
 
-    func sqlCreate(_ participants: [String], by actor: String, id: ConversationID, metadata: [String: String]? = nil) -> String {
-        func array(_ texts: [String]?) -> String { texts.map { "ARRAY[\($0.map { "'\($0)'" }.joined(separator: ","))]::text[]" } ?? "NULL" }
+    func sqlCreate(
+        _ participants: [String], by actor: String, id: ConversationID, metadata: [String: String]? = nil
+    ) -> String {
+        func array(_ texts: [String]?) -> String {
+            texts.map { "ARRAY[\($0.map { "'\($0)'" }.joined(separator: ","))]::text[]" } ?? "NULL"
+        }
         let leaves = metadata.map { Array($0) }
         return """
             conversations.create_conversation('\(app)', '\(actor)', '\(id)', \(array(participants)), true, \(array(leaves?.map(\.key))),

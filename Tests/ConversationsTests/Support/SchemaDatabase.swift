@@ -28,11 +28,14 @@ struct SchemaDatabase {
     /// Returns a query's first column.
     func lines(_ sql: String) async throws -> [String] {
         try await withPool { pool in
-            try await pool.query(Statement("test.lines", sql: sql), deadline: .soon).map { try $0.get(0, as: String.self) }
+            try await pool.query(Statement("test.lines", sql: sql), deadline: .soon)
+                .map { try $0.get(0, as: String.self) }
         }
     }
 
-    func withPool<Value: Sendable>(connections: Int = 1, _ body: @Sendable (PostgresPool) async throws -> Value) async throws -> Value {
+    func withPool<Value: Sendable>(
+        connections: Int = 1, _ body: @Sendable (PostgresPool) async throws -> Value
+    ) async throws -> Value {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = connections
         let pool = PostgresPool(configuration: configuration, mode: .exclusive, logger: ServiceFixture.quietLogger)
@@ -87,7 +90,8 @@ struct SchemaDatabase {
     func rows(of tables: [(name: String, columns: String)]) async throws -> [String] {
         var rows: [String] = []
         for table in tables {
-            rows += try await lines("SELECT '\(table.name) ' || ROW(\(table.columns))::text FROM \(table.name) t ORDER BY 1")
+            rows += try await lines(
+                "SELECT '\(table.name) ' || ROW(\(table.columns))::text FROM \(table.name) t ORDER BY 1")
         }
         return rows
     }
@@ -101,7 +105,8 @@ struct SchemaDatabase {
                 "conversations.list_messages_page('\(app)', '\(user)', '\(conversation)', 10, NULL, 1000000)",
                 "conversations.load_conversations('\(app)', '\(user)', true, 10, NULL, NULL, 10, 1000000)",
                 "conversations.read_logs('\(app)', '\(user)', ARRAY['\(conversation)']::uuid[], '{0}', 0, 100, 1000000)",
-                "conversations.followed('\(app)', '\(user)')", "conversations.list_announcements_page('\(app)', '\(user)', 10, NULL, 1000000)",
+                "conversations.followed('\(app)', '\(user)')",
+                "conversations.list_announcements_page('\(app)', '\(user)', 10, NULL, 1000000)",
                 "metadata.trees_within('\(app)', ARRAY['\(conversation)']::uuid[], ARRAY['\(user)'], 1000000, 1000000)",
             ] { answers += try await lines("SELECT '\(user) ' || jsonb_strip_nulls(to_jsonb(r))::text FROM \(call) r") }
         }

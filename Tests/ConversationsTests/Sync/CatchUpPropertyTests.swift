@@ -12,7 +12,8 @@ extension StoreTests {
         private let users = ["ana", "ben", "cleo", "dora"]
 
         @Test(
-            "a client's earlier state and the log together equal the server's state after any absence", arguments: [5, 6, 7] as [UInt64])
+            "a client's earlier state and the log together equal the server's state after any absence",
+            arguments: [5, 6, 7] as [UInt64])
         func random(seed: UInt64) async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.create(Array(users.dropFirst()))
@@ -26,7 +27,9 @@ extension StoreTests {
                         if operation.puts(out: "ana", askedBy: user) { continue }
                         let before = model
                         _ = model.apply(operation, by: user)
-                        _ = try await calls.refusal { try await calls.perform(operation, by: user, in: created.id, before) }
+                        _ = try await calls.refusal {
+                            try await calls.perform(operation, by: user, in: created.id, before)
+                        }
                     }
                     let limit = [1, 4, 9, 1000].randomElement(using: &random) ?? 1000
                     let counts = try await catchUp(&copy, created.id, calls, limit: limit)
@@ -35,9 +38,12 @@ extension StoreTests {
             }
         }
 
-        private func catchUp(_ copy: inout ClientCopy, _ id: ConversationID, _ calls: CallsFixture, limit: Int) async throws -> UserCounts? {
+        private func catchUp(
+            _ copy: inout ClientCopy, _ id: ConversationID, _ calls: CallsFixture, limit: Int
+        ) async throws -> UserCounts? {
             while true {
-                let log = try await calls.readLogs(as: "ana", [id: copy.position], userAfter: copy.ownPosition, limit: limit)
+                let log = try await calls.readLogs(
+                    as: "ana", [id: copy.position], userAfter: copy.ownPosition, limit: limit)
                 for entry in log.entries { copy.apply(entry) }
                 if log.reachesHeads { return log.counts[id] }
             }
@@ -59,9 +65,13 @@ extension StoreTests {
             #expect(Set(fresh.map(\.id)) == Set(copy.messages.keys), place)
             for message in fresh {
                 guard let kept = copy.messages[message.id] else { continue }
-                #expect(kept.parts == message.parts && kept.position == message.position && kept.sentAt == message.sentAt, place)
+                #expect(
+                    kept.parts == message.parts && kept.position == message.position && kept.sentAt == message.sentAt,
+                    place)
                 // Users who joined later are additional recipients, which no change announces.
-                for recipient in kept.recipients { #expect(recipient.status == message.status(of: recipient.userID), place) }
+                for recipient in kept.recipients {
+                    #expect(recipient.status == message.status(of: recipient.userID), place)
+                }
             }
         }
     }

@@ -89,7 +89,12 @@ extension StoreTests {
                 for user in ["ana", "ben"] {
                     let changes = try await calls.readLogs(as: user, [id: .zero]).changes
                     #expect(told(changes) == [.read])
-                    guard case .messageCreated(_, _, let shown) = try #require(changes.first { $0.position == message.position }).content else {
+                    guard
+                        case .messageCreated(_, _, let shown) = try #require(
+                            changes.first { $0.position == message.position }
+                        )
+                        .content
+                    else {
                         Issue.record("another change has the message's position")
                         return
                     }
@@ -120,7 +125,9 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben"])
                 for _ in 0..<9 { try await calls.send(id) }
                 let all = try await calls.readChanges(id)
-                #expect(all.changes.map(\.withoutTree) == (try calls.publishedChanges(of: id)).map { $0.withoutCounts.withoutTree })
+                #expect(
+                    all.changes.map(\.withoutTree)
+                        == (try calls.publishedChanges(of: id)).map { $0.withoutCounts.withoutTree })
                 var paged: [Change] = []
                 while true {
                     let page = try await calls.readChanges(id, after: paged.last?.position ?? .zero, limit: 4)
@@ -136,7 +143,8 @@ extension StoreTests {
         func baseline() async throws {
             try await CallsFixture.run { calls in
                 let (stays, left, gone, hidden) = (
-                    try await calls.conversation(["ben"]), try await calls.conversation(["ben"]), try await calls.conversation(["ben"]),
+                    try await calls.conversation(["ben"]), try await calls.conversation(["ben"]),
+                    try await calls.conversation(["ben"]),
                     try await calls.conversation(["ben"])
                 )
                 try await calls.send(stays, by: "ben")
@@ -148,21 +156,26 @@ extension StoreTests {
                 let log = try calls.publishedChanges(of: stays)
                 let now = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: 0))
                 #expect(now.complete && now.userPosition == 1 && now.userAfter == 0)
-                func entry(_ id: ConversationID) -> ProtoBaselineResponse.Entry? { now.entries.first { $0.conversationID == Data(id) } }
+                func entry(_ id: ConversationID) -> ProtoBaselineResponse.Entry? {
+                    now.entries.first { $0.conversationID == Data(id) }
+                }
                 #expect(entry(stays)?.position == 2 && entry(stays)?.after == 0 && entry(stays)?.isParticipant == true)
                 #expect(entry(stays).map { UserCounts($0.numbers) } == view.counts && entry(stays)?.messageCount == 1)
                 #expect(entry(stays)?.oldestAt == log.first?.createdAt.microseconds)
-                #expect(entry(left)?.position == 2 && entry(left)?.isParticipant == false && entry(left)?.messageCount == 0)
+                #expect(
+                    entry(left)?.position == 2 && entry(left)?.isParticipant == false && entry(left)?.messageCount == 0)
                 #expect(entry(gone)?.position == 2 && entry(gone)?.isParticipant == false)
                 #expect(entry(hidden)?.position == 1 && entry(hidden)?.isParticipant == true)
                 // A change made at exactly that time is included.
                 let since = try #require(log.last).createdAt
-                let between = try await calls.baseline(as: "ana", since: since).entries.first { $0.conversationID == Data(stays) }
+                let between = try await calls.baseline(as: "ana", since: since).entries
+                    .first { $0.conversationID == Data(stays) }
                 #expect(between?.position == 2 && between?.after == 1 && between?.oldestAt == since.microseconds)
                 // Long after the last change nothing is pending, and deleted conversations are not mentioned.
                 let future = StrataModel.Timestamp(microseconds: now.asOf + 3600 * 1_000_000)
                 let later = try await calls.baseline(as: "ana", since: future)
-                #expect(later.entries.allSatisfy { $0.after == $0.position && $0.oldestAt == 0 } && later.userAfter == 1)
+                #expect(
+                    later.entries.allSatisfy { $0.after == $0.position && $0.oldestAt == 0 } && later.userAfter == 1)
                 #expect(Set(later.entries.map(\.conversationID)) == [Data(stays), Data(left), Data(hidden)])
                 #expect(try await calls.baseline(as: "eve", since: future).entries.isEmpty)
             }
@@ -180,13 +193,17 @@ extension StoreTests {
                 let heads = try await calls.heads(since: created)
                 #expect(heads.heads.filter { $0.conversationID == Data(id) }.map(\.after) == [4])
                 let added = heads.added.filter { $0.conversationID == Data(id) }
-                #expect(Dictionary(uniqueKeysWithValues: added.map { ($0.userID, $0.position) }) == ["ana": 1, "ben": 1, "cleo": 3])
+                #expect(
+                    Dictionary(uniqueKeysWithValues: added.map { ($0.userID, $0.position) }) == [
+                        "ana": 1, "ben": 1, "cleo": 3,
+                    ])
                 #expect(heads.users.filter { $0.appID == Data(calls.app) }.map(\.userID) == ["ben"])
                 #expect(heads.asOf >= created.microseconds)
                 // A new instance without a cache, some minutes after all changes. It looks back two minutes plus a
                 // margin.
                 for log in ["change", "user_change"] {
-                    try await calls.execute("UPDATE conversations.\(log) SET created_at = created_at - interval '3 minutes'")
+                    try await calls.execute(
+                        "UPDATE conversations.\(log) SET created_at = created_at - interval '3 minutes'")
                 }
                 let later = HeadsCache(database: calls.database, epoch: EpochSource(database: calls.database))
                 let none = try await later.read(since: created.microseconds - 3600 * 1_000_000, deadline: .soon)

@@ -53,7 +53,8 @@ struct ClientCopy {
         case .messageCreated(let id, _, let message): messages[id] = message
         case .messageDeleted(let id, _, _): messages[id] = nil
         // Stock clients set the received status, even if it is lower than the known one.
-        case .receipts(let receipts): for receipt in receipts { set(receipt.messageID, receipt.user) { _ in receipt.status } }
+        case .receipts(let receipts):
+            for receipt in receipts { set(receipt.messageID, receipt.user) { _ in receipt.status } }
         case .allRead(let user, let upTo, _):
             for message in messages.values where message.position <= upTo { raise(message.id, user, to: .read) }
         case .partsChanged(let id, _, _, let message): messages[id] = message
@@ -61,10 +62,14 @@ struct ClientCopy {
         }
     }
 
-    private mutating func raise(_ id: MessageID, _ user: UserID, to status: RecipientStatus) { set(id, user) { max(status, $0) } }
+    private mutating func raise(_ id: MessageID, _ user: UserID, to status: RecipientStatus) {
+        set(id, user) { max(status, $0) }
+    }
 
     private mutating func set(_ id: MessageID, _ user: UserID, _ next: (RecipientStatus) -> RecipientStatus) {
-        guard var message = messages[id], let index = message.recipients.firstIndex(where: { $0.userID == user }) else { return }
+        guard var message = messages[id], let index = message.recipients.firstIndex(where: { $0.userID == user }) else {
+            return
+        }
         message.recipients[index].status = next(message.recipients[index].status)
         messages[id] = message
     }

@@ -55,7 +55,9 @@ struct ConversationModel {
     /// Returns the indices of the messages this user sees, oldest first.
     func seen(by name: String) -> [Int] {
         guard let user = users[name] else { return [] }
-        return messages.indices.filter { !messages[$0].isDeleted && !user.hidden.contains($0) && (user.isParticipant || $0 < user.leftAt) }
+        return messages.indices.filter {
+            !messages[$0].isDeleted && !user.hidden.contains($0) && (user.isParticipant || $0 < user.leftAt)
+        }
     }
 
     func unread(by name: String) -> [Int] {
@@ -90,11 +92,14 @@ struct ConversationModel {
         case .receipt(let kind, let index): return receipt(kind, index, by: name, user)
         case .markAllRead(let upTo): return markAllRead(upTo, by: name, user)
         case .deleteMessage(let index, let mode): return deleteMessage(index, mode, by: name, user)
-        case .deleteConversation(let leave, let upTo): return deleteConversation(leave: leave, upTo: upTo, by: name, user)
+        case .deleteConversation(let leave, let upTo):
+            return deleteConversation(leave: leave, upTo: upTo, by: name, user)
         case .add(let other), .remove(let other):
             guard user.isParticipant else { return .refused(.accessDenied) }
             let adds = if case .add = operation { true } else { false }
-            guard let before = users[other], before.isParticipant != adds else { return .done(change: false, own: false) }
+            guard let before = users[other], before.isParticipant != adds else {
+                return .done(change: false, own: false)
+            }
             head = head.next
             if adds { readd(other) } else { leave(other) }
             return .done(change: true, own: false)
@@ -105,7 +110,9 @@ struct ConversationModel {
         guard seen(by: name).contains(index) else { return .refused(.notFound) }
         guard user.isParticipant else { return .refused(.accessDenied) }
         let status: RecipientStatus = kind == .read ? .read : .delivered
-        guard messages[index].sender != name, (user.statuses[index] ?? .sent) < status else { return .done(change: false, own: false) }
+        guard messages[index].sender != name, (user.statuses[index] ?? .sent) < status else {
+            return .done(change: false, own: false)
+        }
         users[name]?.statuses[index] = status
         head = head.next
         return .done(change: true, own: false)
@@ -114,7 +121,9 @@ struct ConversationModel {
     private mutating func markAllRead(_ upTo: Position?, by name: String, _ user: User) -> Outcome {
         guard user.isParticipant else { return .refused(.accessDenied) }
         let limit = upTo ?? head
-        guard unread(by: name).contains(where: { messages[$0].position <= limit }) else { return .done(change: false, own: false) }
+        guard unread(by: name).contains(where: { messages[$0].position <= limit }) else {
+            return .done(change: false, own: false)
+        }
         for index in messages.indices where messages[index].position <= limit { users[name]?.statuses[index] = .read }
         head = head.next
         return .done(change: true, own: false)
@@ -134,7 +143,9 @@ struct ConversationModel {
         return .done(change: true, own: false)
     }
 
-    private mutating func deleteConversation(leave leaves: Bool, upTo: Position?, by name: String, _ user: User) -> Outcome {
+    private mutating func deleteConversation(
+        leave leaves: Bool, upTo: Position?, by name: String, _ user: User
+    ) -> Outcome {
         let (leaves, isVisible) = (leaves && user.isParticipant, isVisible(to: name))
         guard leaves || isVisible else { return .refused(.notFound) }
         let end = user.isParticipant ? head : user.leftPosition

@@ -42,13 +42,16 @@ extension StoreTests {
                 let expected = model.apply(operation, by: user)
                 let failure = try await calls.refusal { try await calls.perform(operation, by: user, in: id, model) }
                 try await follower.follow(expected, failure, by: user, after: head, place)
-                for name in Self.users { try await compare(model, name, id, calls, follower, isThorough: step % 10 == 9, place) }
+                for name in Self.users {
+                    try await compare(model, name, id, calls, follower, isThorough: step % 10 == 9, place)
+                }
                 #expect(try await calls.misplaced() == 0, place)
             }
         }
 
         private func compare(
-            _ model: ConversationModel, _ name: String, _ id: ConversationID, _ calls: CallsFixture, _ follower: Follower, isThorough: Bool,
+            _ model: ConversationModel, _ name: String, _ id: ConversationID, _ calls: CallsFixture,
+            _ follower: Follower, isThorough: Bool,
             _ place: Comment
         ) async throws {
             guard model.isVisible(to: name) else {
@@ -65,11 +68,15 @@ extension StoreTests {
             #expect(view.unreadCount == Int64(unread.count), place)
             #expect(view.messageCount == Int64(user.isParticipant ? model.messages.count : user.leftAt), place)
             #expect(view.conversation.position == (user.isParticipant ? model.head : user.leftPosition), place)
-            #expect(view.conversation.participants.map(\.userID.rawValue) == (user.isParticipant ? model.participants : []), place)
+            #expect(
+                view.conversation.participants.map(\.userID.rawValue) == (user.isParticipant ? model.participants : []),
+                place)
             #expect(view.lastMessage?.id == seen.last.map { model.messages[$0].id }, place)
             #expect(view.lastMessage?.recipients == seen.last.map { model.recipients(of: $0, seenBy: name) }, place)
             if user.isParticipant {
-                #expect(follower.counts[name]?.excluded == view.counts.excluded && follower.counts[name]?.hidden == view.counts.hidden, place)
+                #expect(
+                    follower.counts[name]?.excluded == view.counts.excluded
+                        && follower.counts[name]?.hidden == view.counts.hidden, place)
             }
             guard isThorough else { return }
             for byLastMessage in [false, true] {
@@ -77,8 +84,12 @@ extension StoreTests {
                 #expect(list.views.map(\.conversation.id) == [id] && list.total == 1, place)
             }
             let page = try await calls.messages(id, as: name)
-            #expect(page.messages.map(\.id) == seen.suffix(100).reversed().map { model.messages[$0].id } && page.total == view.totalCount, place)
-            #expect(page.messages.map(\.recipients) == seen.suffix(100).reversed().map { model.recipients(of: $0, seenBy: name) }, place)
+            #expect(
+                page.messages.map(\.id) == seen.suffix(100).reversed().map { model.messages[$0].id }
+                    && page.total == view.totalCount, place)
+            #expect(
+                page.messages.map(\.recipients)
+                    == seen.suffix(100).reversed().map { model.recipients(of: $0, seenBy: name) }, place)
             #expect(page.messages.map(\.ordinal) == seen.suffix(100).reversed().map { Int64($0 + 1) }, place)
         }
     }

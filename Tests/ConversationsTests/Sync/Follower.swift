@@ -17,11 +17,14 @@ struct Follower {
     init(calls: CallsFixture, id: ConversationID) {
         self.calls = calls
         self.id = id
-        for user in ["ana", "ben", "cleo", "dora"] { counts[user] = UserCounts(excluded: 0, hidden: 0, position: Position(1)) }
+        for user in ["ana", "ben", "cleo", "dora"] {
+            counts[user] = UserCounts(excluded: 0, hidden: 0, position: Position(1))
+        }
     }
 
     mutating func follow(
-        _ expected: ConversationModel.Outcome, _ failure: Failure?, by user: String, after head: Position, _ place: Comment
+        _ expected: ConversationModel.Outcome, _ failure: Failure?, by user: String, after head: Position,
+        _ place: Comment
     ) async throws {
         let refusal: Failure.Code? = if case .refused(let code) = expected { code } else { nil }
         #expect(failure?.code == refusal, "\(place): \(String(describing: failure))")

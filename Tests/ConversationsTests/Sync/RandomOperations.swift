@@ -24,7 +24,8 @@ extension ConversationModel.Operation {
         case 85..<87:
             // Usually a recent position, so that some messages are hidden and some are kept.
             let upTo = Position(max(0, model.head.rawValue - Int64.random(in: -1...20, using: &random)))
-            self = .deleteConversation(leave: Int.random(in: 0..<6, using: &random) == 0 && model.participants.count > 1, upTo: upTo)
+            self = .deleteConversation(
+                leave: Int.random(in: 0..<6, using: &random) == 0 && model.participants.count > 1, upTo: upTo)
         case 87..<88 where model.participants.count > 1: self = .deleteConversation(leave: true, upTo: nil)
         case 88..<91 where model.participants.count > 1: self = .remove(other)
         default: self = .add(other)
@@ -43,13 +44,16 @@ extension ConversationModel.Operation {
 
 extension CallsFixture {
     /// Carries out an operation. Message indices refer to `model`.
-    func perform(_ operation: ConversationModel.Operation, by user: String, in id: ConversationID, _ model: ConversationModel) async throws {
+    func perform(
+        _ operation: ConversationModel.Operation, by user: String, in id: ConversationID, _ model: ConversationModel
+    ) async throws {
         switch operation {
         case .send(let message): try await send(id, by: user, id: message)
         case .receipt(let kind, let index): try await receipt(kind, model.messages[index].id, by: user)
         case .markAllRead(let upTo): try await markAllRead(id, by: user, upTo: upTo)
         case .deleteMessage(let index, let mode): try await delete(model.messages[index].id, by: user, mode)
-        case .deleteConversation(let leave, let upTo): try await delete(id, by: user, .myDevices, leave: leave, upTo: upTo)
+        case .deleteConversation(let leave, let upTo):
+            try await delete(id, by: user, .myDevices, leave: leave, upTo: upTo)
         case .add(let other): try await patch(id, by: user, [add(other)])
         case .remove(let other): try await patch(id, by: user, [remove(other)])
         }

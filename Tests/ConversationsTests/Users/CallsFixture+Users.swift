@@ -12,7 +12,8 @@ extension CallsFixture {
     ///   - values: The values by column name; nil removes one.
     ///   - keys: The metadata keys to change; nil removes one.
     func writeIdentity(
-        _ mode: String, of user: String, _ values: [String: String?] = [:], bot: Bool? = nil, metadata: [String: String]? = nil,
+        _ mode: String, of user: String, _ values: [String: String?] = [:], bot: Bool? = nil,
+        metadata: [String: String]? = nil,
         keys: [String: String?] = [:]
     ) async throws {
         _ = try await call(
@@ -76,7 +77,8 @@ extension CallsFixture {
     }
 
     func patchApp(
-        sessionTTL: Int64? = nil, counts: String? = nil, announcements: Bool? = nil, addedBy: String? = nil, additions: Int64? = nil
+        sessionTTL: Int64? = nil, counts: String? = nil, announcements: Bool? = nil, addedBy: String? = nil,
+        additions: Int64? = nil
     ) async throws {
         _ = try await call(
             UsersAPI.patchApp,
@@ -145,6 +147,7 @@ extension CallsFixture {
     /// Ages all erasures of this app past the time for which ended sessions may still be in use.
     func ageErasures() async throws {
         try await execute(
-            "UPDATE conversations.erasure SET requested_at = requested_at - interval '61 seconds', not_before = now() WHERE app_id = '\(app)'")
+            "UPDATE conversations.erasure SET requested_at = requested_at - interval '61 seconds', not_before = now() WHERE app_id = '\(app)'"
+        )
     }
 }

@@ -31,20 +31,25 @@ extension StoreTests {
                 let late = try await calls.send(conversation, by: "ana", parts: [.text("late")])
                 // 61 seconds have passed since the request, and the message was sent in between.
                 try await calls.ageErasures()
-                try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '30 seconds' WHERE id = '\(late.id)'")
+                try await calls.execute(
+                    "UPDATE conversations.message SET sent_at = sent_at - interval '30 seconds' WHERE id = '\(late.id)'"
+                )
                 try await calls.workOffErasures()
                 #expect(try await calls.message(late.id, as: "ben").parts.isEmpty)
             }
         }
 
-        @Test("an erasure deletes messages with times ahead of a clock that was set back, but not those of a returned user")
+        @Test(
+            "an erasure deletes messages with times ahead of a clock that was set back, but not those of a returned user"
+        )
         func clock() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo")
                 let conversation = try await calls.conversation(["ben", "cleo"])
                 func sendAhead(_ user: String) async throws -> MessageID {
                     let id = try await calls.send(conversation, by: user, parts: [.text("ahead")]).id
-                    try await calls.execute("UPDATE conversations.message SET sent_at = sent_at + interval '1 hour' WHERE id = '\(id)'")
+                    try await calls.execute(
+                        "UPDATE conversations.message SET sent_at = sent_at + interval '1 hour' WHERE id = '\(id)'")
                     return id
                 }
                 let old = try await sendAhead("ana")
@@ -64,7 +69,8 @@ extension StoreTests {
                 let conversation = try await calls.conversation()
                 let old = try await calls.send(conversation, by: "ana", parts: [.text("old")])
                 try await calls.erase("ana")
-                try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '11 minutes' WHERE id = '\(old.id)'")
+                try await calls.execute(
+                    "UPDATE conversations.message SET sent_at = sent_at - interval '11 minutes' WHERE id = '\(old.id)'")
                 try await calls.execute(
                     """
                     UPDATE conversations.erasure
@@ -78,12 +84,16 @@ extension StoreTests {
             }
         }
 
-        @Test("an erasure deletes announcements that no other user has; announcements that the user sent stay without parts")
+        @Test(
+            "an erasure deletes announcements that no other user has; announcements that the user sent stay without parts"
+        )
         func announcements() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
                 try await calls.users("ana", "ben")
-                let (own, both, sent) = (try await calls.announce(["ana"]), try await calls.announce(["ana", "ben"]), AnnouncementID.random())
+                let (own, both, sent) = (
+                    try await calls.announce(["ana"]), try await calls.announce(["ana", "ben"]), AnnouncementID.random()
+                )
                 try await calls.announceOnce("from ana", to: ["ben"], id: sent, by: "ana")
                 try await calls.erase("ana")
                 try await calls.workOffErasures()
@@ -96,7 +106,8 @@ extension StoreTests {
             }
         }
 
-        @Test("when two users are erased concurrently, the last erasure deletes an announcement that only these two had")
+        @Test(
+            "when two users are erased concurrently, the last erasure deletes an announcement that only these two had")
         func lastRecipients() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -131,7 +142,9 @@ extension StoreTests {
                     #expect(try await calls.blocks(of: "ana").users == ["cleo"], "round \(round)")
                     try await calls.ageErasures()
                 }
-                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'")
+                        == 0)
                 #expect(try await logged("ben") == 0)
                 #expect(try await logged("cleo") == 1)
                 #expect(try await logged("") == 2)
@@ -150,7 +163,9 @@ extension StoreTests {
                         '\(calls.app)', 'ana', '\(conversation)', '\(MessageID.random())', '\\x01', NULL, NULL, NULL, 3600000, 0, NULL)
                     """
                 ) { try await calls.erase("ana") }
-                #expect(try await calls.number("SELECT count(*) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'") == 0)
             }
         }
     }

@@ -11,7 +11,9 @@ extension StoreTests {
     /// Erasure of users. The worker serves all apps together, so these tests must not overlap: StoreTests is
     /// serialized.
     @Suite struct ErasureTests {
-        @Test("an erasure deletes sessions, tokens, badge, follows, announcements and identity; the id stays in conversations")
+        @Test(
+            "an erasure deletes sessions, tokens, badge, follows, announcements and identity; the id stays in conversations"
+        )
         func account() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -35,12 +37,15 @@ extension StoreTests {
                 try await calls.erase("ana")
                 #expect(try calls.notices("ana").contains(.sessionEnded(tokenDigest: nil)))
                 let bare = Identity(basic: BasicIdentity(userID: UserID(trusted: "ana")))
-                let told = try calls.notices("ben").compactMap { if case .change(let change) = $0 { change.content } else { nil } }
+                let told = try calls.notices("ben")
+                    .compactMap { if case .change(let change) = $0 { change.content } else { nil } }
                 #expect(told.last == .identityChanged(bare))
                 try await calls.workOffErasures()
                 for table in ["session", "push_token", "badge", "announcement_recipient", "follow"] {
                     #expect(
-                        try await calls.number("SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'") == 0,
+                        try await calls.number(
+                            "SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'"
+                        ) == 0,
                         "\(table)")
                 }
                 #expect(try await calls.announcements(of: "ben").count == 1)
@@ -50,13 +55,17 @@ extension StoreTests {
             }
         }
 
-        @Test("an erasure removes the parts of messages as changes, live and in the log; other users' messages stay unchanged")
+        @Test(
+            "an erasure removes the parts of messages as changes, live and in the log; other users' messages stay unchanged"
+        )
         func messages() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")
                 let (first, second) = (try await calls.conversation(), try await calls.conversation())
                 var sent: [StrataModel.Message] = []
-                for conversation in [first, second, first] { sent.append(try await calls.send(conversation, by: "ana")) }
+                for conversation in [first, second, first] {
+                    sent.append(try await calls.send(conversation, by: "ana"))
+                }
                 let bens = try await calls.send(first, by: "ben")
                 let before = try await calls.get(first, as: "ben").conversation.position
                 try await calls.erase("ana")
@@ -64,7 +73,8 @@ extension StoreTests {
                 for message in sent {
                     let now = try await calls.message(message.id, as: "ben")
                     #expect(now.parts.isEmpty && now.notification == nil && now.updatedAt != nil)
-                    #expect((now.position, now.ordinal, now.sentAt) == (message.position, message.ordinal, message.sentAt))
+                    #expect(
+                        (now.position, now.ordinal, now.sentAt) == (message.position, message.ordinal, message.sentAt))
                     #expect(now.sender == .user(BasicIdentity(userID: UserID(trusted: "ana"))))
                 }
                 #expect(try await calls.message(bens.id, as: "ben").parts.count == 1)
@@ -110,7 +120,9 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")
                 let conversation = try await calls.conversation()
-                let (own, shared, unsent) = (try await calls.content(), try await calls.content(), try await calls.content())
+                let (own, shared, unsent) = (
+                    try await calls.content(), try await calls.content(), try await calls.content()
+                )
                 _ = try await calls.send(conversation, by: "ana", parts: [.content(own), .content(shared)])
                 _ = try await calls.send(conversation, by: "ben", parts: [.content(shared)])
                 try await calls.erase("ana")
@@ -137,7 +149,8 @@ extension StoreTests {
                     SELECT '\(AppID.random())', 'user' || n, now(), now() - interval '1 hour' FROM generate_series(1, 300) n
                     """)
                 try await calls.erase("ana")
-                let due = "SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)' AND not_before <= now()"
+                let due =
+                    "SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)' AND not_before <= now()"
                 var steps = 0
                 while try await calls.number(due) > 0, steps < 200 {
                     #expect(try await calls.erasures.step(deadline: .soon))
@@ -168,7 +181,8 @@ extension StoreTests {
                     END $made$
                     """)
                 // The other app needs two steps. The failing app is first in one of them at least.
-                let due = "SELECT count(*) FROM conversations.erasure WHERE app_id = '\(other.app)' AND not_before <= now()"
+                let due =
+                    "SELECT count(*) FROM conversations.erasure WHERE app_id = '\(other.app)' AND not_before <= now()"
                 while try await calls.number(due) > 0 {
                     try await #require(calls.erasures.step(deadline: .soon))
                 }
@@ -197,7 +211,8 @@ extension StoreTests {
                 // Simulate an instance that dies midway: its transaction is rolled back, and its commits remain.
                 for _ in 0..<4 { #expect(try await calls.erasures.step(deadline: .soon)) }
                 let half = try await calls.number(
-                    "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND octet_length(parts) = 0")
+                    "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND octet_length(parts) = 0"
+                )
                 #expect(half == 75)
                 let steps = try await calls.workOffErasures()
                 #expect(steps >= 10)
@@ -217,11 +232,15 @@ extension StoreTests {
                 try await calls.ageErasures()
                 try await calls.workOffErasures()
                 #expect(try calls.publishedChanges(of: conversation).filter { $0.position > before }.count == 1250)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'")
+                        == 0)
             }
         }
 
-        @Test("the second round deletes a message of a session that a gateway still cached; a returned user keeps new messages")
+        @Test(
+            "the second round deletes a message of a session that a gateway still cached; a returned user keeps new messages"
+        )
         func late() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")
@@ -246,7 +265,9 @@ extension StoreTests {
             }
         }
 
-        @Test("the second round deletes data of a session that a gateway still cached, unless the user has signed in since")
+        @Test(
+            "the second round deletes data of a session that a gateway still cached, unless the user has signed in since"
+        )
         func lateAccount() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo")
@@ -267,7 +288,8 @@ extension StoreTests {
                         """)
                 }
                 func left(_ table: String) async throws -> Int64 {
-                    try await calls.number("SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'")
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'")
                 }
                 try await calls.erase("ana")
                 try await token("late")
@@ -293,7 +315,9 @@ extension StoreTests {
                 try await calls.ageErasures()
                 try await calls.workOffErasures()
                 #expect(
-                    try await calls.number("SELECT count(*) FROM conversations.push_token WHERE app_id = '\(calls.app)' AND device_id = 'new'") == 1)
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.push_token WHERE app_id = '\(calls.app)' AND device_id = 'new'"
+                    ) == 1)
                 #expect(try await left("push_token") == 1)
                 #expect(try await left("follow") == 1)
             }
@@ -335,7 +359,8 @@ extension StoreTests {
                 // The first conversation is done, and the second one is next.
                 for _ in 0..<2 { #expect(try await calls.erasures.step(deadline: .soon)) }
                 let late = try await calls.send(ids[0], by: "ana", parts: [.text("late")])
-                try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '5 seconds' WHERE id = '\(late.id)'")
+                try await calls.execute(
+                    "UPDATE conversations.message SET sent_at = sent_at - interval '5 seconds' WHERE id = '\(late.id)'")
                 try await calls.execute(
                     """
                     UPDATE conversations.erasure
@@ -344,26 +369,40 @@ extension StoreTests {
                     """)
                 try await calls.workOffErasures()
                 #expect(try await calls.message(late.id, as: "ben").parts.isEmpty)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'")
+                        == 0)
             }
         }
 
-        @Test("an erasure deletes a bot's messages in unjoined conversations and then forgets those conversations, except those with newer messages")
+        @Test(
+            "an erasure deletes a bot's messages in unjoined conversations and then forgets those conversations, except those with newer messages"
+        )
         func outside() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben")
                 try await calls.bot("robo")
                 let joined = try await calls.create(["ana", "robo"], by: "").id
                 try await calls.patch(joined, by: "", [remove("robo")])
-                let (outside, again) = (try await calls.create(["ana", "ben"], by: "").id, try await calls.create(["ana"], by: "").id)
+                let (outside, again) = (
+                    try await calls.create(["ana", "ben"], by: "").id, try await calls.create(["ana"], by: "").id
+                )
                 var sent: [StrataModel.Message] = []
-                for id in [outside, joined, again, outside] { sent.append(try await calls.sendByServer(id, by: "robo", "beep")) }
-                let others = [try await calls.sendByServer(outside, name: "robo"), try await calls.sendByServer(outside, by: "ana")]
-                #expect(try await calls.refusal { try await calls.sendByServer(again, by: "ben") }?.code == .accessDenied)
+                for id in [outside, joined, again, outside] {
+                    sent.append(try await calls.sendByServer(id, by: "robo", "beep"))
+                }
+                let others = [
+                    try await calls.sendByServer(outside, name: "robo"),
+                    try await calls.sendByServer(outside, by: "ana"),
+                ]
+                #expect(
+                    try await calls.refusal { try await calls.sendByServer(again, by: "ben") }?.code == .accessDenied)
                 func noted() async throws -> [Int64] {
                     var counts: [Int64] = []
                     for id in [outside, joined, again] {
-                        counts.append(try await calls.number("SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'"))
+                        counts.append(
+                            try await calls.number(
+                                "SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'"))
                     }
                     return counts
                 }
@@ -380,16 +419,20 @@ extension StoreTests {
                 // Nothing is forgotten before the second round.
                 #expect(try await noted() == [1, 0, 1])
 
-                #expect(try await calls.refusal { try await calls.sendByServer(again, by: "robo") }?.code == .accessDenied)
+                #expect(
+                    try await calls.refusal { try await calls.sendByServer(again, by: "robo") }?.code == .accessDenied)
                 try await calls.execute(
-                    "UPDATE conversations.outside_sending SET recorded_at = recorded_at - interval '2 minutes' WHERE app_id = '\(calls.app)'")
+                    "UPDATE conversations.outside_sending SET recorded_at = recorded_at - interval '2 minutes' WHERE app_id = '\(calls.app)'"
+                )
                 try await calls.bot("robo")
                 let new = try await calls.sendByServer(again, by: "robo", "back again")
                 try await calls.ageErasures()
                 try await calls.workOffErasures()
                 #expect(try await calls.message(new.id, as: "") == new)
                 #expect(try await noted() == [0, 0, 1])
-                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'")
+                        == 0)
                 try await calls.erase("robo")
                 try await calls.workOffErasures()
                 #expect(try await calls.message(new.id, as: "").parts.isEmpty)
@@ -403,9 +446,13 @@ extension StoreTests {
                 let id = try await calls.create(["ana"], by: "").id
                 try await calls.sendByServer(id, by: "robo")
                 try await calls.delete(id, by: "", .allParticipants)
-                try await calls.execute("UPDATE conversations.conversation SET deleted_at = deleted_at - interval '40 days' WHERE id = '\(id)'")
+                try await calls.execute(
+                    "UPDATE conversations.conversation SET deleted_at = deleted_at - interval '40 days' WHERE id = '\(id)'"
+                )
                 while try await calls.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0 {}
-                #expect(try await calls.number("SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'") == 0)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'") == 0)
             }
         }
 
@@ -417,7 +464,8 @@ extension StoreTests {
                 try await calls.erase("ana")
                 #expect(
                     try await calls.number(
-                        "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = 'ana' AND suspended") == 1)
+                        "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = 'ana' AND suspended"
+                    ) == 1)
             }
         }
     }

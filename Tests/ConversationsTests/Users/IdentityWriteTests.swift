@@ -10,7 +10,8 @@ extension StoreTests {
     @Suite struct IdentityWriteTests {
         private func identity(of user: String, _ calls: CallsFixture) async throws -> Identity {
             let user = UserID(trusted: user)
-            let found = try await IdentityDirectory(database: calls.database).full([user], in: calls.app, deadline: .soon)
+            let found = try await IdentityDirectory(database: calls.database)
+                .full([user], in: calls.app, deadline: .soon)
             return try #require(found[user])
         }
 
@@ -21,9 +22,11 @@ extension StoreTests {
         @Test("an identity is created once, replaced as a whole, and patched partially")
         func writing() async throws {
             try await CallsFixture.run { calls in
-                try await calls.writeIdentity("create", of: "ana", ["display_name": "Ana", "phone_number": "1"], metadata: ["a": "1"])
+                try await calls.writeIdentity(
+                    "create", of: "ana", ["display_name": "Ana", "phone_number": "1"], metadata: ["a": "1"])
                 #expect(try await calls.refusal { try await calls.users("ana") }?.code == .idInUse)
-                try await calls.writeIdentity("patch", of: "ana", ["phone_number": nil, "first_name": "A"], bot: true, keys: ["a": nil, "b": "2"])
+                try await calls.writeIdentity(
+                    "patch", of: "ana", ["phone_number": nil, "first_name": "A"], bot: true, keys: ["a": nil, "b": "2"])
                 var expected = Identity(basic: BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Ana"))
                 (expected.firstName, expected.kind, expected.metadata) = ("A", .bot, ["b": "2"])
                 #expect(try await identity(of: "ana", calls) == expected)
@@ -31,21 +34,35 @@ extension StoreTests {
                 expected.metadata = ["c": "3", "d": "4"]
                 #expect(try await identity(of: "ana", calls) == expected)
                 try await calls.writeIdentity("replace", of: "ana", ["display_name": "Anna"])
-                #expect(try await identity(of: "ana", calls) == Identity(basic: BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Anna")))
+                #expect(
+                    try await identity(of: "ana", calls)
+                        == Identity(basic: BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Anna")))
             }
         }
 
-        @Test("a patch and a deletion require an identity; a replacement creates one; after a deletion it can be created again")
+        @Test(
+            "a patch and a deletion require an identity; a replacement creates one; after a deletion it can be created again"
+        )
         func presence() async throws {
             try await CallsFixture.run { calls in
                 for mode in ["patch", "delete"] {
-                    #expect(try await calls.refusal { try await calls.writeIdentity(mode, of: "ben", ["display_name": "B"]) }?.code == .notFound)
+                    #expect(
+                        try await calls.refusal {
+                            try await calls.writeIdentity(mode, of: "ben", ["display_name": "B"])
+                        }?
+                        .code == .notFound)
                 }
-                #expect(try await calls.number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)'") == 0)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)'")
+                        == 0)
                 try await calls.writeIdentity("replace", of: "ben", ["display_name": "Ben"])
                 try await calls.writeIdentity("delete", of: "ben", metadata: [:])
-                #expect(try await calls.refusal { try await calls.writeIdentity("delete", of: "ben", metadata: [:]) }?.code == .notFound)
-                #expect(try await identity(of: "ben", calls) == Identity(basic: BasicIdentity(userID: UserID(trusted: "ben"))))
+                #expect(
+                    try await calls.refusal { try await calls.writeIdentity("delete", of: "ben", metadata: [:]) }?.code
+                        == .notFound)
+                #expect(
+                    try await identity(of: "ben", calls)
+                        == Identity(basic: BasicIdentity(userID: UserID(trusted: "ben"))))
                 try await calls.users("ben")
             }
         }
@@ -55,7 +72,9 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let many = Dictionary(uniqueKeysWithValues: (1...16).map { ("\($0)", "x") })
                 try await calls.writeIdentity("create", of: "ana", ["display_name": "Ana"], metadata: many)
-                let refusal = try await calls.refusal { try await calls.writeIdentity("patch", of: "ana", keys: ["more": "x"]) }
+                let refusal = try await calls.refusal {
+                    try await calls.writeIdentity("patch", of: "ana", keys: ["more": "x"])
+                }
                 #expect(refusal?.detail == .property("metadata"))
                 try await calls.writeIdentity("patch", of: "ana", keys: ["more": "x", "1": nil])
                 #expect(try await identity(of: "ana", calls).metadata.count == 16)
@@ -74,14 +93,18 @@ extension StoreTests {
                 let now = try await identity(of: "ana", calls)
                 for user in ["ana", "ben", "cleo"] {
                     #expect(
-                        try changes(user, calls).filter { if case .identityChanged = $0 { true } else { false } } == [.identityChanged(now)],
+                        try changes(user, calls).filter { if case .identityChanged = $0 { true } else { false } } == [
+                            .identityChanged(now)
+                        ],
                         "\(user)")
                     let log = try await calls.readLogs(as: user, [:], userAfter: .zero).userChanges
                     #expect(log.last?.content == .identityChanged(now))
                 }
                 #expect(try changes("dora", calls).isEmpty)
                 try await calls.writeIdentity("delete", of: "ana", metadata: [:])
-                #expect(try changes("ben", calls).last == .identityChanged(Identity(basic: BasicIdentity(userID: UserID(trusted: "ana")))))
+                #expect(
+                    try changes("ben", calls).last
+                        == .identityChanged(Identity(basic: BasicIdentity(userID: UserID(trusted: "ana")))))
             }
         }
 

@@ -43,7 +43,8 @@ extension StoreTests {
                     """)
                 _ = try await calls.call(UsersAPI.notify, request(calls))
                 #expect(try await recorded(calls) == 3)
-                #expect(try await calls.number("SELECT count(*) FROM webhooks.event WHERE facts ->> 'badge' = '3'") == 3)
+                #expect(
+                    try await calls.number("SELECT count(*) FROM webhooks.event WHERE facts ->> 'badge' = '3'") == 3)
             }
         }
 
@@ -58,7 +59,10 @@ extension StoreTests {
                 let lane = "md5('push ' || '\(calls.app)'::uuid || ' ben')::uuid"
                 _ = try await calls.holding(
                     "webhooks.lock_lanes('\(calls.app)', \(lane), '{Push}')",
-                    meanwhile: { try await calls.execute("UPDATE webhooks.hook SET status = 'inactive' WHERE app_id = '\(calls.app)'") }
+                    meanwhile: {
+                        try await calls.execute(
+                            "UPDATE webhooks.hook SET status = 'inactive' WHERE app_id = '\(calls.app)'")
+                    }
                 ) { try await calls.named(name, UsersAPI.notify, push) }
                 let before = try await recorded(calls)
                 #expect(before >= 1)

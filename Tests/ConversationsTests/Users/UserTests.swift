@@ -24,7 +24,9 @@ extension StoreTests {
                 try await calls.users("ana")
                 try await openSessions(5, of: "ana", calls)
                 try await openSessions(1, of: "ben", calls)
-                try await calls.execute("UPDATE conversations.session SET expires_at = now() WHERE digest = sha256((1 || '\(calls.app)ana')::bytea)")
+                try await calls.execute(
+                    "UPDATE conversations.session SET expires_at = now() WHERE digest = sha256((1 || '\(calls.app)ana')::bytea)"
+                )
                 let all = try await calls.sessions(of: "ana")
                 #expect(all.total == 4 && all.sessions.count == 4)
                 #expect(all.sessions.map(\.createdAt) == all.sessions.map(\.createdAt).sorted(by: >))
@@ -41,7 +43,9 @@ extension StoreTests {
                 #expect(refusal?.code == .notFound)
                 // A session that has ended meanwhile is no valid cursor either.
                 _ = try await calls.endSessions(of: "ana", all.sessions[0].id)
-                #expect(try await calls.refusal { try await calls.sessions(of: "ana", from: all.sessions[0].id) }?.code == .notFound)
+                #expect(
+                    try await calls.refusal { try await calls.sessions(of: "ana", from: all.sessions[0].id) }?.code
+                        == .notFound)
             }
         }
 
@@ -59,7 +63,8 @@ extension StoreTests {
                 #expect(try await calls.endSessions(of: "ana") == 2)
                 #expect(try await calls.sessions(of: "ana").sessions.isEmpty)
                 #expect(try await calls.sessions(of: "ben").sessions.count == 1)
-                let told = try calls.notices("ana").compactMap { if case .sessionEnded(let digest) = $0 { digest } else { nil } }
+                let told = try calls.notices("ana")
+                    .compactMap { if case .sessionEnded(let digest) = $0 { digest } else { nil } }
                 #expect(Set(told).count == 3)
                 #expect(try calls.notices("ben").isEmpty)
             }
@@ -72,7 +77,9 @@ extension StoreTests {
                 for _ in 0..<2 { try await calls.suspend("ana") }
                 #expect(try calls.notices("ana").filter { $0 == .sessionEnded(tokenDigest: nil) }.count == 2)
                 try await calls.suspend("ana", false)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
                 #expect(try await calls.refusal { try await calls.suspend("ben") }?.code == .notFound)
             }
         }
@@ -88,16 +95,24 @@ extension StoreTests {
                 }
                 func far(_ fixture: CallsFixture) async throws -> Int64 {
                     try await fixture.number(
-                        "SELECT count(*) FROM conversations.session WHERE app_id = '\(fixture.app)' AND expires_at > now() + interval '1 hour'")
+                        "SELECT count(*) FROM conversations.session WHERE app_id = '\(fixture.app)' AND expires_at > now() + interval '1 hour'"
+                    )
                 }
                 try await calls.patchApp(sessionTTL: 3600)
                 #expect(try await far(calls) == 0)
                 #expect(try await far(other) == 5)
-                #expect(try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'") == 3600)
+                #expect(
+                    try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'")
+                        == 3600)
                 try await calls.patchApp(counts: "external")
-                #expect(try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'") == 3600)
+                #expect(
+                    try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'")
+                        == 3600)
                 try await calls.patchApp(sessionTTL: 0)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.app WHERE id = '\(calls.app)' AND session_ttl IS NULL") == 1)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.app WHERE id = '\(calls.app)' AND session_ttl IS NULL") == 1
+                )
                 #expect(try await calls.refusal { try await other.patchApp(sessionTTL: 3600) }?.code == .invalidAppID)
             }
         }
@@ -112,13 +127,16 @@ extension StoreTests {
                 let last = try await calls.send(second, by: "ana")
                 try await calls.send(second, by: "ben")
                 var badge = try await calls.badge(of: "ben")
-                #expect((badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (0, 2, 4))
+                #expect(
+                    (badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (0, 2, 4))
                 try await calls.receipt(.read, last.id, by: "ben")
                 badge = try await calls.badge(of: "ben", setting: 7)
-                #expect((badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (7, 1, 3))
+                #expect(
+                    (badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (7, 1, 3))
                 try await calls.delete(first, by: "ben")
                 badge = try await calls.badge(of: "ben")
-                #expect((badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (7, 0, 0))
+                #expect(
+                    (badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (7, 0, 0))
                 #expect(try await calls.refusal { try await calls.badge(of: "cleo", setting: 1) }?.code == .notFound)
                 #expect(try await calls.refusal { try await calls.badge(of: "cleo") }?.code == .notFound)
             }
@@ -127,7 +145,8 @@ extension StoreTests {
         @Test(
             "the app's settings determine the number on the icon",
             arguments: [
-                ("unread_messages", false, 7), ("unread_conversations", false, 6), ("external", false, 5), ("external", true, 6),
+                ("unread_messages", false, 7), ("unread_conversations", false, 6), ("external", false, 5),
+                ("external", true, 6),
                 ("unread_messages", true, 8),
             ] as [(String, Bool, Int64)])
         func number(_ counts: String, _ announcements: Bool, _ expected: Int64) async throws {
@@ -139,7 +158,9 @@ extension StoreTests {
                 try await calls.announce(["ben"])
                 _ = try await calls.badge(of: "ben", setting: 5)
                 try await calls.patchApp(counts: counts, announcements: announcements)
-                #expect(try await calls.number("SELECT badge FROM conversations.get_badge('\(calls.app)', 'ben')") == expected)
+                #expect(
+                    try await calls.number("SELECT badge FROM conversations.get_badge('\(calls.app)', 'ben')")
+                        == expected)
             }
         }
 
@@ -209,12 +230,14 @@ extension StoreTests {
                         })
                 }
                 for (users, badges, notification) in [
-                    ("{ana}", "{0}", #"{"text":"x","sound":"s"}"#), ("{ben}", "{1}", #"{"text":"y","sound":"s"}"#), ("{ben}", "{5}", nil),
+                    ("{ana}", "{0}", #"{"text":"x","sound":"s"}"#), ("{ben}", "{1}", #"{"text":"y","sound":"s"}"#),
+                    ("{ben}", "{5}", nil),
                     ("{ana}", "{0}", #"{"text":"once"}"#),
                 ] as [(String, String, String?)] {
                     let condition = notification.map { "notification = '\($0)'" } ?? "notification IS NULL"
                     let found = try await calls.number(
-                        "SELECT count(*) FROM public.pushed WHERE users = '\(users)' AND badges = '\(badges)' AND \(condition)")
+                        "SELECT count(*) FROM public.pushed WHERE users = '\(users)' AND badges = '\(badges)' AND \(condition)"
+                    )
                     #expect(found == 1, "\(users) \(badges)")
                 }
                 #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 4)
@@ -234,7 +257,8 @@ extension StoreTests {
                             $0.notification = #"{"text":"cheap"}"#
                             $0.overrides = "{}"
                         })
-                    #expect(try await calls.number("SELECT count(*) FROM public.pushed WHERE badges = '\(badges)'") == 1)
+                    #expect(
+                        try await calls.number("SELECT count(*) FROM public.pushed WHERE badges = '\(badges)'") == 1)
                 }
             }
         }
@@ -252,17 +276,25 @@ extension StoreTests {
                     }
                 }
                 func shown() async throws -> String? {
-                    try await IdentityDirectory(database: calls.database).full([ana], in: calls.app, deadline: .soon)[ana]?.basic.displayName
+                    try await
+                        IdentityDirectory(database: calls.database).full([ana], in: calls.app, deadline: .soon)[ana]?
+                        .basic.displayName
                 }
                 let (refused, created, patched) = (IdempotencyKey.random, IdempotencyKey.random, IdempotencyKey.random)
-                #expect(try await calls.refusal { try await calls.named(refused, UsersAPI.writeIdentity, writing("patch", "A")) }?.code == .notFound)
+                #expect(
+                    try await calls.refusal {
+                        try await calls.named(refused, UsersAPI.writeIdentity, writing("patch", "A"))
+                    }?
+                    .code == .notFound)
                 for _ in 0..<2 { try await calls.named(created, UsersAPI.writeIdentity, writing("create", "Ana")) }
                 try await calls.named(patched, UsersAPI.writeIdentity, writing("patch", "Anna"))
                 try await calls.writeIdentity("patch", of: "ana", ["display_name": "Annika"])
                 try await calls.named(patched, UsersAPI.writeIdentity, writing("patch", "Anna"))
                 #expect(try await shown() == "Annika")
                 let other = IdempotencyKey(id: patched.id, fingerprint: patched.fingerprint &+ 1)
-                let wrong = try await calls.refusal { try await calls.named(other, UsersAPI.writeIdentity, writing("patch", "X")) }
+                let wrong = try await calls.refusal {
+                    try await calls.named(other, UsersAPI.writeIdentity, writing("patch", "X"))
+                }
                 #expect(wrong?.code == .invalidHeader)
                 #expect(try await shown() == "Annika")
                 try await calls.named(refused, UsersAPI.writeIdentity, writing("patch", "A"))
@@ -277,16 +309,22 @@ extension StoreTests {
                 try await calls.users("ana")
                 let names = (0..<6).map { _ in IdempotencyKey.random }
 
-                let suspending = ProtoSuspendUserRequest.with { ($0.appID, $0.userID, $0.isSuspended) = (Data(calls.app), "ana", true) }
+                let suspending = ProtoSuspendUserRequest.with {
+                    ($0.appID, $0.userID, $0.isSuspended) = (Data(calls.app), "ana", true)
+                }
                 try await calls.named(names[0], UsersAPI.suspend, suspending)
                 try await calls.suspend("ana", false)
                 try await calls.named(names[0], UsersAPI.suspend, suspending)
-                #expect(try await calls.number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
 
                 try await openSessions(2, of: "ana", calls)
                 let one = try await calls.sessions(of: "ana").sessions[0].id
                 let ending = ProtoEndSessionsRequest.with { ($0.appID, $0.userID) = (Data(calls.app), "ana") }
-                let endingOne = ProtoEndSessionsRequest.with { ($0.appID, $0.userID, $0.id) = (Data(calls.app), "ana", one) }
+                let endingOne = ProtoEndSessionsRequest.with {
+                    ($0.appID, $0.userID, $0.id) = (Data(calls.app), "ana", one)
+                }
                 for _ in 0..<2 { #expect(try await calls.named(names[1], UsersAPI.endSessions, endingOne).ended == 1) }
                 #expect(try await calls.sessions(of: "ana").total == 1)
                 try await calls.named(names[2], UsersAPI.endSessions, ending)
@@ -294,7 +332,9 @@ extension StoreTests {
                 #expect(try await calls.named(names[2], UsersAPI.endSessions, ending).ended > 0)
                 #expect(try await calls.sessions(of: "ana").total == 2)
 
-                let badge = ProtoBadgeRequest.with { ($0.appID, $0.userID, $0.externalUnreadCount) = (Data(calls.app), "ana", 5) }
+                let badge = ProtoBadgeRequest.with {
+                    ($0.appID, $0.userID, $0.externalUnreadCount) = (Data(calls.app), "ana", 5)
+                }
                 #expect(try await calls.named(names[3], UsersAPI.badge, badge).externalUnreadCount == 5)
                 _ = try await calls.badge(of: "ana", setting: 7)
                 #expect(try await calls.named(names[3], UsersAPI.badge, badge).externalUnreadCount == 7)
@@ -303,7 +343,9 @@ extension StoreTests {
                 try await calls.named(names[4], UsersAPI.patchApp, setting)
                 try await calls.patchApp(sessionTTL: 7200)
                 try await calls.named(names[4], UsersAPI.patchApp, setting)
-                #expect(try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'") == 7200)
+                #expect(
+                    try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'")
+                        == 7200)
 
                 let erasing = ProtoEraseUserRequest.with { ($0.appID, $0.userID) = (Data(calls.app), "ana") }
                 try await calls.named(names[5], UsersAPI.erase, erasing)
@@ -332,13 +374,16 @@ extension StoreTests {
                 let again = try await calls.named(name, UsersAPI.announce, announcing("news", as: id))
                 #expect(again == first && first.sender.displayName == "ANA")
                 let other = IdempotencyKey(id: name.id, fingerprint: name.fingerprint &+ 1)
-                let refusal = try await calls.refusal { try await calls.named(other, UsersAPI.announce, announcing("other", as: .random())) }
+                let refusal = try await calls.refusal {
+                    try await calls.named(other, UsersAPI.announce, announcing("other", as: .random()))
+                }
                 #expect(refusal?.code == .invalidHeader)
                 #expect(try calls.notices("ana").count == 1)
             }
         }
 
-        @Test("a repeated announcement id returns the first answer for the same request, and is refused for another one")
+        @Test(
+            "a repeated announcement id returns the first answer for the same request, and is refused for another one")
         func announcing() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -359,13 +404,19 @@ extension StoreTests {
                 let (spellings, spelled) = (["caf\u{e9}", "cafe\u{301}"], AnnouncementID.random())
                 try await calls.announceOnce("news", to: spellings, id: spelled)
                 for spelling in spellings {
-                    #expect(try await calls.refusal { try await calls.announceOnce("news", to: [spelling], id: spelled) }?.code == .idInUse)
+                    #expect(
+                        try await calls.refusal { try await calls.announceOnce("news", to: [spelling], id: spelled) }?
+                            .code == .idInUse)
                 }
                 let message = try await calls.send(calls.conversation(), by: "ana")
                 let taken = AnnouncementID(rawValue: message.id.rawValue)
-                #expect(try await calls.refusal { try await calls.announceOnce("news", to: ["ana"], id: taken) }?.code == .idInUse)
+                #expect(
+                    try await calls.refusal { try await calls.announceOnce("news", to: ["ana"], id: taken) }?.code
+                        == .idInUse)
                 #expect(try await calls.announceOnce("by Ana", to: ["ben"], by: "ana").sender.displayName == "ANA")
-                #expect(try await calls.refusal { try await calls.announceOnce("x", to: ["ben"], by: "dora") }?.detail == .property("sender_id"))
+                #expect(
+                    try await calls.refusal { try await calls.announceOnce("x", to: ["ben"], by: "dora") }?.detail
+                        == .property("sender_id"))
             }
         }
     }

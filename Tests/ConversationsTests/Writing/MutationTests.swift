@@ -21,8 +21,11 @@ extension StoreTests {
                     let places = try await withThrowingTaskGroup(of: ProtoChangePlace.self) { group in
                         for instance in [fixture, other, fixture, other] {
                             group.addTask {
-                                try await instance.named(name, ConversationsAPI.patchConversation, fixture.patching(id, add: "user\(round % 4)"))
-                                    .place
+                                try await instance.named(
+                                    name, ConversationsAPI.patchConversation,
+                                    fixture.patching(id, add: "user\(round % 4)")
+                                )
+                                .place
                             }
                         }
                         return try await group.reduce(into: []) { $0.append($1) }
@@ -43,8 +46,13 @@ extension StoreTests {
                 let name = Self.name()
                 var request = fixture.patching(id, add: "cay")
                 request.metadata = [ProtoMetadataOperation(set("a", "fails in the database"))]
-                #expect(try await fixture.refusal { try await fixture.named(name, ConversationsAPI.patchConversation, request) } != nil)
-                #expect(try await fixture.number("SELECT count(*) FROM conversations.mutation WHERE id = '\(name.id)'") == 0)
+                #expect(
+                    try await fixture.refusal {
+                        try await fixture.named(name, ConversationsAPI.patchConversation, request)
+                    } != nil)
+                #expect(
+                    try await fixture.number("SELECT count(*) FROM conversations.mutation WHERE id = '\(name.id)'") == 0
+                )
                 #expect(try await fixture.get(id).conversation.position == Position(1))
             }
         }
@@ -55,7 +63,9 @@ extension StoreTests {
                 let id = try await fixture.conversation()
                 try await fixture.send(id)
                 try await fixture.markAllRead(id, by: "ben")
-                #expect(try await fixture.number("SELECT count(*) FROM conversations.mutation WHERE app_id = '\(fixture.app)'") == 0)
+                #expect(
+                    try await fixture.number(
+                        "SELECT count(*) FROM conversations.mutation WHERE app_id = '\(fixture.app)'") == 0)
             }
         }
 
@@ -64,13 +74,20 @@ extension StoreTests {
             try await CallsFixture.run { fixture in
                 let id = try await fixture.conversation()
                 let (old, young) = (Self.name(), Self.name())
-                for name in [old, young] { _ = try await fixture.named(name, ConversationsAPI.markAllRead, fixture.reading(id)) }
-                try await fixture.execute("UPDATE conversations.mutation SET created_at = now() - interval '31 days' WHERE id = '\(old.id)'")
+                for name in [old, young] {
+                    _ = try await fixture.named(name, ConversationsAPI.markAllRead, fixture.reading(id))
+                }
+                try await fixture.execute(
+                    "UPDATE conversations.mutation SET created_at = now() - interval '31 days' WHERE id = '\(old.id)'")
                 // Names are kept for at least 48 hours.
-                try await fixture.execute("UPDATE conversations.mutation SET created_at = now() - interval '47 hours' WHERE id = '\(young.id)'")
+                try await fixture.execute(
+                    "UPDATE conversations.mutation SET created_at = now() - interval '47 hours' WHERE id = '\(young.id)'"
+                )
                 for (days, left) in [(32, 2), (30, 1), (0, 1)] as [(Int, Int64)] {
                     try await fixture.execute("SELECT conversations.sweep_mutations(interval '\(days) days', 1000)")
-                    #expect(try await fixture.number("SELECT count(*) FROM conversations.mutation WHERE app_id = '\(fixture.app)'") == left)
+                    #expect(
+                        try await fixture.number(
+                            "SELECT count(*) FROM conversations.mutation WHERE app_id = '\(fixture.app)'") == left)
                 }
             }
         }
@@ -82,7 +99,10 @@ extension StoreTests {
                 let id = try await fixture.conversation(["ben", "cay", "dan", "eve"])
                 let first = try await fixture.send(id, by: "ana")
                 func place() async throws -> Int64 {
-                    try await fixture.named(Self.name(), ConversationsAPI.patchConversation, fixture.patching(id, add: "ana")).place.position
+                    try await fixture.named(
+                        Self.name(), ConversationsAPI.patchConversation, fixture.patching(id, add: "ana")
+                    )
+                    .place.position
                 }
                 #expect(try await place() == 2)
                 // Ana receives this receipt as the sender. It is not Ana's own.

@@ -9,7 +9,8 @@ import Testing
 struct ContentTokensTests {
     private let tokens = ContentTokens(clusterSecret: "a secret of these tests, and of nobody else")
     private let now = Fixture.time(0)
-    private let upload = ContentTokens.Upload(id: .random(), size: 5_000_000_000, type: "application/vnd.layer.text+json;role=root")
+    private let upload = ContentTokens.Upload(
+        id: .random(), size: 5_000_000_000, type: "application/vnd.layer.text+json;role=root")
 
     @Test("a token contains its purpose")
     func roundTrip() throws {
@@ -19,7 +20,10 @@ struct ContentTokensTests {
         #expect(tokens.download(download, at: now) == ContentTokens.Download(id: upload.id, expiresAt: expiry))
         for text in [token, download] {
             #expect(
-                text.utf8.allSatisfy { Character(Unicode.Scalar($0)).isLetter || Character(Unicode.Scalar($0)).isNumber || "-_".utf8.contains($0) })
+                text.utf8.allSatisfy {
+                    Character(Unicode.Scalar($0)).isLetter || Character(Unicode.Scalar($0)).isNumber
+                        || "-_".utf8.contains($0)
+                })
         }
     }
 
@@ -43,7 +47,9 @@ struct ContentTokensTests {
                 #expect(tokens.upload(String(changed), at: now) == nil)
                 #expect(tokens.download(String(changed), at: now) == nil)
             }
-            for text in [String(token.dropLast()), token + "A", "", "A", String(repeating: "A", count: 5000), "ü", token + "="] {
+            for text in [
+                String(token.dropLast()), token + "A", "", "A", String(repeating: "A", count: 5000), "ü", token + "=",
+            ] {
                 #expect(tokens.upload(text, at: now) == nil)
                 #expect(tokens.download(text, at: now) == nil)
             }
@@ -57,7 +63,9 @@ struct ContentTokensTests {
         #expect(tokens.upload(token, at: now.advanced(by: .seconds(86_400))) == nil)
     }
 
-    @Test("a download token is valid for one to two hours, and its URL stays stable for a while", arguments: [0, 1, 1799, 3599, 3600, 3601])
+    @Test(
+        "a download token is valid for one to two hours, and its URL stays stable for a while",
+        arguments: [0, 1, 1799, 3599, 3600, 3601])
     func downloadExpiry(_ second: Int64) {
         let start = Fixture.time(second)
         let (token, expiry) = tokens.issueDownload(of: upload.id, at: start)

@@ -13,7 +13,9 @@ import Testing
 struct FileContentStoreTests {
     private let id = ContentID.random()
 
-    @Test("written content is read back, whole and in ranges, with its type", arguments: [0, 1, 255, 70_000, 300_000, 1_000_000])
+    @Test(
+        "written content is read back, whole and in ranges, with its type",
+        arguments: [0, 1, 255, 70_000, 300_000, 1_000_000])
     func roundTrip(_ size: Int) async throws {
         try await withStore { store, directory in
             let bytes = Self.bytes(size)
@@ -22,7 +24,9 @@ struct FileContentStoreTests {
             #expect(reader.type == "image/png")
             #expect(reader.size == size)
             #expect(try await reader.read(at: 0, atMost: size + 100) == ByteBuffer(bytes: bytes))
-            #expect(try await reader.read(at: size / 2, atMost: 10) == ByteBuffer(bytes: bytes.dropFirst(size / 2).prefix(10)))
+            #expect(
+                try await reader.read(at: size / 2, atMost: 10)
+                    == ByteBuffer(bytes: bytes.dropFirst(size / 2).prefix(10)))
             #expect(try await reader.read(at: size, atMost: 10).readableBytes == 0)
             let text = id.description
             #expect(Self.files(directory) == ["\(text.prefix(2))/\(text.dropFirst(2).prefix(2))/\(text)"])
@@ -37,7 +41,8 @@ struct FileContentStoreTests {
                 try await store.write(id, type: "a/b", size: 700_000, from: Pieces(bytes, of: 50_000))
             }
             await #expect(throws: ContentStoreError.brokenOff) {
-                try await store.write(id, type: "a/b", size: 700_000, from: Pieces(bytes.prefix(600_000), of: 50_000, breaks: true))
+                try await store.write(
+                    id, type: "a/b", size: 700_000, from: Pieces(bytes.prefix(600_000), of: 50_000, breaks: true))
             }
             #expect(Self.files(directory) == [])
             let reopened = try await store.open(id)
@@ -49,7 +54,9 @@ struct FileContentStoreTests {
     func endless() async throws {
         try await withStore { store, directory in
             let pieces = Pieces(Self.bytes(10_000_000), of: 1000)
-            await #expect(throws: ContentStoreError.wrongLength) { try await store.write(id, type: "a/b", size: 5000, from: pieces) }
+            await #expect(throws: ContentStoreError.wrongLength) {
+                try await store.write(id, type: "a/b", size: 5000, from: pieces)
+            }
             #expect(pieces.given.load(ordering: .relaxed) == 6)
             #expect(Self.files(directory) == [])
         }
@@ -156,7 +163,8 @@ struct FileContentStoreTests {
     func oneAtATime() async throws {
         try await withStore { store, directory in
             let path = "\(directory)/incoming/\(id)"
-            var uploads: [(task: Task<Void, any Error>, bytes: AsyncStream<ByteBuffer>.Continuation, file: OpenFile)] = []
+            var uploads: [(task: Task<Void, any Error>, bytes: AsyncStream<ByteBuffer>.Continuation, file: OpenFile)] =
+                []
             for number in 0..<3 {
                 let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
                 let task = Task { try await store.write(id, type: "a/\(number)", size: 700_000, from: bytes) }
@@ -217,7 +225,8 @@ struct FileContentStoreTests {
             for (name, age) in [("old", 90_000.0), ("new", 80_000.0)] {
                 let path = "\(directory)/incoming/\(name)"
                 #expect(FileManager.default.createFile(atPath: path, contents: Data("x".utf8)))
-                try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -age)], ofItemAtPath: path)
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date(timeIntervalSinceNow: -age)], ofItemAtPath: path)
             }
             #expect(try await store.removeLeftovers() == 1)
             #expect(Self.files(directory).count == 2)
@@ -235,18 +244,23 @@ struct FileContentStoreTests {
 
     // MARK: Helpers
 
-    private func withStore(_ calls: FileCalls = FileCalls(), _ body: (FileContentStore, String) async throws -> Void) async throws {
+    private func withStore(
+        _ calls: FileCalls = FileCalls(), _ body: (FileContentStore, String) async throws -> Void
+    ) async throws {
         let directory = NSTemporaryDirectory() + "/content-\(UUID())/deeper"
         defer { try? FileManager.default.removeItem(atPath: (directory as NSString).deletingLastPathComponent) }
         try await body(try FileContentStore(directory: directory + "/", calls: calls), directory)
     }
 
-    private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+    private static func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    }
 
     private static func files(_ directory: String) -> [String] {
         (FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? [])
             .filter { name in
-                (try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")[.type] as? FileAttributeType) == .typeRegular
+                (try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")[.type] as? FileAttributeType)
+                    == .typeRegular
             }
             .sorted()
     }

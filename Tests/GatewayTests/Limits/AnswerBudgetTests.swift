@@ -9,7 +9,9 @@ import Testing
 struct AnswerBudgetTests {
     private let budget = AnswerBudget(limit: 30 << 20)
 
-    private func isTaken(_ bytes: Int, by lease: AnswerBudget.Lease) -> Bool { (try? lease.answerReceived(byteCount: bytes)) != nil }
+    private func isTaken(_ bytes: Int, by lease: AnswerBudget.Lease) -> Bool {
+        (try? lease.answerReceived(byteCount: bytes)) != nil
+    }
 
     @Test("a service answer counts threefold until it is rendered, then once, and not at all after its release")
     func life() throws {

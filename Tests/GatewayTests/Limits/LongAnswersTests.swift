@@ -38,7 +38,9 @@ struct LongAnswersTests {
     func least() {
         var queue = TurnQueue<String, Int>(limit: 1)
         _ = queue.begin()
-        for (id, key) in ["ana", "ben", "cleo", "dora", "ana"].enumerated() { queue.wait(key, id: UInt64(id), waiter: id) }
+        for (id, key) in ["ana", "ben", "cleo", "dora", "ana"].enumerated() {
+            queue.wait(key, id: UInt64(id), waiter: id)
+        }
         let costs = ["ana": 1, "ben": 2, "cleo": 1, "dora": 0]
         var served: [Int] = []
         while let next = queue.end(cost: { costs[$0] ?? 0 }) { served.append(next) }

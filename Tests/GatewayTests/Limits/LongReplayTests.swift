@@ -16,11 +16,13 @@ struct LongReplayTests {
         var view = Fixture.view(at: 5)
         let value = String(repeating: "x", count: 1000)
         view.conversation.metadata = MetadataTree(
-            leaves: (0..<kilobytes).map { MetadataLeaf(path: MetadataPath(trusted: "a\($0 % 3).key\($0)"), value: value) })
+            leaves: (0..<kilobytes)
+                .map { MetadataLeaf(path: MetadataPath(trusted: "a\($0 % 3).key\($0)"), value: value) })
         return view
     }
 
-    @Test("a conversation with large metadata is rendered off the loop and sent afterwards; a small one is sent at once")
+    @Test(
+        "a conversation with large metadata is rendered off the loop and sent afterwards; a small one is sent at once")
     func ahead() async throws {
         let harness = try await GatewayHarness()
         let test = try await harness.socket(of: Fixture.ben, at: 4)

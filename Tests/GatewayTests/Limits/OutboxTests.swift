@@ -14,18 +14,24 @@ struct OutboxTests {
         baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org", fullReceiptRecipients: 25,
         locateContent: { _ in ContentLocation(downloadURL: nil, expiration: nil) })
 
-    private func packet() -> Rendering { Rendering([renderer.countsChanged(Fixture.conversation, at: Position(1))], in: answers) }
+    private func packet() -> Rendering {
+        Rendering([renderer.countsChanged(Fixture.conversation, at: Position(1))], in: answers)
+    }
 
     private func large() -> Rendering {
-        let effects = (0..<80).map { MetadataEffect(path: MetadataPath(trusted: "key\($0)"), value: String(repeating: "x", count: 2000)) }
+        let effects = (0..<80)
+            .map { MetadataEffect(path: MetadataPath(trusted: "key\($0)"), value: String(repeating: "x", count: 2000)) }
         let change = Fixture.change(5, .metadataChanged(effects))
         let variant = Variant(of: change, for: Fixture.ben, version: .v3, includesCounts: true)
         return Rendering(renderer.tails(for: change, variant: variant), in: answers)
     }
 
-    private func append(_ rendering: Rendering, to outbox: inout Outbox, at second: Int64 = 1, limit: Timestamp? = nil) -> Bool {
+    private func append(
+        _ rendering: Rendering, to outbox: inout Outbox, at second: Int64 = 1, limit: Timestamp? = nil
+    ) -> Bool {
         outbox.append(
-            rendering, values: ReaderValues(reader: Fixture.ben, unread: 0, total: 0), stamp: Stamp(Fixture.time(second)), limit: limit,
+            rendering, values: ReaderValues(reader: Fixture.ben, unread: 0, total: 0),
+            stamp: Stamp(Fixture.time(second)), limit: limit,
             isTimeKnown: true)
     }
 
@@ -38,7 +44,9 @@ struct OutboxTests {
         #expect(!append(packet(), to: &outbox))
         #expect(outbox.lastCounter == 1)
         let bytes = outbox.turnBytes
-        guard case .write = outbox.turnEnded(isChannelWritable: true, isClosing: false) else { return #expect(Bool(false), "they wait") }
+        guard case .write = outbox.turnEnded(isChannelWritable: true, isClosing: false) else {
+            return #expect(Bool(false), "they wait")
+        }
         #expect(outbox.takePackets().readableBytes == bytes)
         #expect(outbox.turnBytes == 0 && !outbox.isWaiting)
         #expect(append(packet(), to: &outbox))
@@ -50,7 +58,9 @@ struct OutboxTests {
         _ = append(packet(), to: &outbox)
         for _ in 0..<3 { _ = append(large(), to: &outbox) }
         let bytes = outbox.turnBytes
-        guard case .pump = outbox.turnEnded(isChannelWritable: true, isClosing: false) else { return #expect(Bool(false), "it is written whole") }
+        guard case .pump = outbox.turnEnded(isChannelWritable: true, isClosing: false) else {
+            return #expect(Bool(false), "it is written whole")
+        }
         let growth = outbox.takeBacklogGrowth()
         #expect(outbox.waitingBytes == bytes && growth == bytes)
         let begins = [outbox.beginPumping(), outbox.beginPumping()]
@@ -72,15 +82,21 @@ struct OutboxTests {
     func bound() {
         var outbox = Outbox(bound: 1000, answers: answers)
         _ = append(large(), to: &outbox)
-        guard case .pump = outbox.turnEnded(isChannelWritable: false, isClosing: false) else { return #expect(Bool(false), "the first is refused") }
+        guard case .pump = outbox.turnEnded(isChannelWritable: false, isClosing: false) else {
+            return #expect(Bool(false), "the first is refused")
+        }
         let controls = [outbox.admitsControl(900), outbox.admitsControl(101)]
         #expect(controls == [true, false])
         for _ in 0..<20 { _ = append(packet(), to: &outbox) }
-        guard case .abandon = outbox.turnEnded(isChannelWritable: false, isClosing: false) else { return #expect(Bool(false), "there is no bound") }
+        guard case .abandon = outbox.turnEnded(isChannelWritable: false, isClosing: false) else {
+            return #expect(Bool(false), "there is no bound")
+        }
         let full = AnswerBudget.Lease(answers, holding: 64 << 20)
         var other = Outbox(bound: 1000, answers: answers)
         _ = append(packet(), to: &other)
-        guard case .abandon = other.turnEnded(isChannelWritable: false, isClosing: false) else { return #expect(Bool(false), "there is room") }
+        guard case .abandon = other.turnEnded(isChannelWritable: false, isClosing: false) else {
+            return #expect(Bool(false), "there is room")
+        }
         full.settle(to: 0)
     }
 
@@ -88,7 +104,9 @@ struct OutboxTests {
     func closing() {
         var outbox = Outbox(bound: 1000, answers: answers)
         _ = append(large(), to: &outbox)
-        guard case .pump = outbox.turnEnded(isChannelWritable: true, isClosing: true) else { return #expect(Bool(false), "it is written") }
+        guard case .pump = outbox.turnEnded(isChannelWritable: true, isClosing: true) else {
+            return #expect(Bool(false), "it is written")
+        }
         #expect(outbox.turnBytes == 0 && !outbox.isWaiting && answers.inUse == 0)
     }
 

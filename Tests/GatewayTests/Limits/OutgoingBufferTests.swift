@@ -46,7 +46,9 @@ struct OutgoingBufferTests {
         var waiting = WaitingFrames()
         var whole = ByteBuffer()
         for (number, lengths) in [[10], [3, 0, 500, 7], [64], [200, 1], [64]].enumerated() {
-            let buffers = lengths.map { length in ByteBuffer(bytes: (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ number) }) }
+            let buffers = lengths.map { length in
+                ByteBuffer(bytes: (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ number) })
+            }
             for buffer in buffers { whole.writeImmutableBuffer(buffer) }
             waiting.append(buffers, lease: AnswerBudget.Lease(budget, holding: lengths.reduce(0, +)))
         }
@@ -65,7 +67,9 @@ struct OutgoingBufferTests {
         let budget = AnswerBudget(limit: 1 << 20)
         var waiting = WaitingFrames()
         for length in [100, 50, 30] {
-            waiting.append([ByteBuffer(repeating: UInt8(length), count: length)], lease: AnswerBudget.Lease(budget, holding: length))
+            waiting.append(
+                [ByteBuffer(repeating: UInt8(length), count: length)],
+                lease: AnswerBudget.Lease(budget, holding: length))
         }
         #expect(waiting.next(atMost: 64)?.readableBytes == 64)
         waiting.dropUnbegun()

@@ -13,14 +13,18 @@ struct RateLimitTests {
     private let start = ContinuousClock.now
     private let limit = RateLimit(rate: 10, burst: 5)
 
-    private func key(_ number: Int) -> RateKey { RateKey(tokenDigest: withUnsafeBytes(of: number) { Array($0) } + Array(repeating: 0, count: 8)) }
+    private func key(_ number: Int) -> RateKey {
+        RateKey(tokenDigest: withUnsafeBytes(of: number) { Array($0) } + Array(repeating: 0, count: 8))
+    }
 
     @Test("a bucket allows its burst at once, then its rate, and never more than its burst")
     func bucket() {
         var bucket = TokenBucket(limit, at: start)
         for _ in 0..<5 { #expect(bucket.take(limit, at: start) == nil) }
         #expect(bucket.take(limit, at: start) == .milliseconds(100))
-        #expect(bucket.take(limit, at: start + .milliseconds(60)).map { (.milliseconds(39) ... .milliseconds(41)).contains($0) } == true)
+        #expect(
+            bucket.take(limit, at: start + .milliseconds(60))
+                .map { (.milliseconds(39) ... .milliseconds(41)).contains($0) } == true)
         // A client that waits for the given time gets the next token, regardless of its attempts in the meantime.
         #expect(bucket.take(limit, at: start + .milliseconds(101)) == nil)
         #expect(bucket.take(limit, at: start + .milliseconds(101)) != nil)
@@ -100,7 +104,9 @@ struct RateLimitTests {
     @Test("the client address is taken only from trusted proxies")
     func forwarded() {
         func client(_ values: [String], _ count: Int) -> RateKey? { RateLimiter.client(of: values, trusting: count) }
-        let (first, second, third) = (RateKey(address: "10.0.0.1"), RateKey(address: "10.0.0.2"), RateKey(address: "10.0.0.3"))
+        let (first, second, third) = (
+            RateKey(address: "10.0.0.1"), RateKey(address: "10.0.0.2"), RateKey(address: "10.0.0.3")
+        )
         #expect(client(["10.0.0.1"], 0) == nil)
         #expect(client([], 1) == nil)
         #expect(client(["10.0.0.1, 10.0.0.2"], 1) == second)
@@ -128,7 +134,10 @@ struct RateLimitTests {
     @Test("a limiter counts sessions and addresses separately, and not at all when it is off")
     func limiter() throws {
         let address = try SocketAddress(ipAddress: "10.0.0.1", port: 1)
-        let tight = RateLimiter(.init(session: RateLimit(rate: 0.001, burst: 2), address: RateLimit(rate: 0.001, burst: 3), trustedProxies: 1))
+        let tight = RateLimiter(
+            .init(
+                session: RateLimit(rate: 0.001, burst: 2), address: RateLimit(rate: 0.001, burst: 3), trustedProxies: 1)
+        )
         for _ in 0..<2 { #expect(tight.admit(session: key(1)) == nil) }
         #expect(tight.admit(session: key(1)) != nil)
         for _ in 0..<3 { #expect(tight.admit(address: address, forwarded: [String]()) == nil) }

@@ -23,7 +23,8 @@ struct RequestGuardTests {
             try await channel.testingEventLoop.executeInContext {
                 let handler = RequestGuard(
                     time: ArrivalTime(timeout: .seconds(15)), input: share,
-                    refusals: RefusedRequest(Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org")))
+                    refusals: RefusedRequest(
+                        Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org")))
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
         }
@@ -33,7 +34,9 @@ struct RequestGuardTests {
             try await channel.writeInbound(HTTPRequestPart.head(head))
         }
 
-        func body(_ bytes: Int) async throws { try await channel.writeInbound(HTTPRequestPart.body(ByteBuffer(repeating: 0, count: bytes))) }
+        func body(_ bytes: Int) async throws {
+            try await channel.writeInbound(HTTPRequestPart.body(ByteBuffer(repeating: 0, count: bytes)))
+        }
 
         func end() async throws { try await channel.writeInbound(HTTPRequestPart.end(nil)) }
 

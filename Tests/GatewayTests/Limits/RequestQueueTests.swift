@@ -13,7 +13,8 @@ struct RequestQueueTests {
     }
 
     private func create(_ queue: inout RequestQueue, bytes: Int = 10) -> SocketRequest {
-        queue.numbered(ClientPacket.Request(id: "r", method: "Conversation.create"), frame: ByteBuffer(repeating: 0, count: bytes))
+        queue.numbered(
+            ClientPacket.Request(id: "r", method: "Conversation.create"), frame: ByteBuffer(repeating: 0, count: bytes))
     }
 
     private func isAdmittedNow(_ queue: inout RequestQueue) -> Bool {

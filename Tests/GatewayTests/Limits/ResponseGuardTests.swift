@@ -28,14 +28,17 @@ struct ResponseGuardTests {
             network = try await channel.testingEventLoop.executeInContext {
                 let network = StalledNetwork()
                 try channel.pipeline.syncOperations.addHandler(network)
-                try channel.pipeline.syncOperations.addHandler(ResponseGuard(budget, patience: ResponseGuard.Patience(limit: .seconds(60))))
+                try channel.pipeline.syncOperations.addHandler(
+                    ResponseGuard(budget, patience: ResponseGuard.Patience(limit: .seconds(60))))
                 return NIOLoopBound(network, eventLoop: channel.eventLoop)
             }
         }
 
         func write(_ bytes: Int) async throws {
             let channel = channel
-            try await loop.executeInContext { channel.writeAndFlush(ByteBuffer(repeating: 0, count: bytes), promise: nil) }
+            try await loop.executeInContext {
+                channel.writeAndFlush(ByteBuffer(repeating: 0, count: bytes), promise: nil)
+            }
         }
 
         func take(_ count: Int = .max) async throws {
@@ -61,7 +64,8 @@ struct ResponseGuardTests {
         #expect(scene.budget.inUse == 0)
     }
 
-    @Test("a client that reads nothing for a period is disconnected, unless it reads occasionally or nothing is pending")
+    @Test(
+        "a client that reads nothing for a period is disconnected, unless it reads occasionally or nothing is pending")
     func stall() async throws {
         let scene = try await Scene()
         for _ in 0..<4 { try await scene.write(1000) }

@@ -21,7 +21,8 @@ struct SlowSocketTests {
         var readers: [Reader] = []
         for _ in 0..<count {
             let network = try await harness.onLoop { _ in NIOLoopBoundBox(StalledNetwork(), eventLoop: harness.loop) }
-            readers.append(Reader(test: try await harness.socket(of: Fixture.ben, at: 4, network: network), network: network))
+            readers.append(
+                Reader(test: try await harness.socket(of: Fixture.ben, at: 4, network: network), network: network))
         }
         return readers
     }
@@ -51,7 +52,9 @@ struct SlowSocketTests {
         let harness = try await GatewayHarness()
         let readers = try await Self.open(100, harness)
         try await harness.publish(Self.change(5, kilobytes: 800))
-        try await harness.until { _ in readers.allSatisfy { $0.test.socket.outbox.waitingBytes > 0 && !$0.test.socket.outbox.isTouched } }
+        try await harness.until { _ in
+            readers.allSatisfy { $0.test.socket.outbox.waitingBytes > 0 && !$0.test.socket.outbox.isTouched }
+        }
         let answers = harness.services.answers
         let channels = try await harness.onLoop { _ in readers.map(\.network.value.bytes) }
         #expect(channels.allSatisfy { $0 <= 192 << 10 })
@@ -101,7 +104,9 @@ struct SlowSocketTests {
         try await harness.publish(Self.change(5, kilobytes: 900))
         try await harness.onLoop { _ in reader.test.socket.ping() }
         let waiting = try await Self.backlog([reader], harness)[0]
-        try await harness.onLoop { _ in reader.test.socket.sendControl(.pong, data: ByteBuffer(repeating: 0x61, count: 125)) }
+        try await harness.onLoop { _ in
+            reader.test.socket.sendControl(.pong, data: ByteBuffer(repeating: 0x61, count: 125))
+        }
         #expect(try await Self.backlog([reader], harness)[0] == waiting + 127)
         try await harness.until { _ in
             reader.network.value.takeAll()

@@ -26,15 +26,19 @@ struct SocketInputTests {
         return frame
     }
 
-    private static func request(_ method: String = "Counter.read", id: String = "r", data: String = "{}", padding: Int = 0) -> String {
-        #"{"type":"request","body":{"request_id":"\#(id)","method":"\#(method)","data":\#(data)}}"# + String(repeating: " ", count: padding)
+    private static func request(
+        _ method: String = "Counter.read", id: String = "r", data: String = "{}", padding: Int = 0
+    ) -> String {
+        #"{"type":"request","body":{"request_id":"\#(id)","method":"\#(method)","data":\#(data)}}"#
+            + String(repeating: " ", count: padding)
     }
 
     /// Returns a request that creates a conversation, with a member of many values. Each value takes thirty times the
     /// memory of its text.
     private static func crowded(_ id: String, bytes: Int) -> String {
         let crowd = Array(repeating: #"{"":0}"#, count: bytes / 7).joined(separator: ",")
-        return request("Conversation.create", id: id, data: #"{"participants":["\#(Fixture.ben.layerID)"],"crowd":[\#(crowd)]}"#)
+        return request(
+            "Conversation.create", id: id, data: #"{"participants":["\#(Fixture.ben.layerID)"],"crowd":[\#(crowd)]}"#)
     }
 
     private func answers(_ socket: TestSocket) async throws -> [String: String] {
@@ -80,7 +84,8 @@ struct SocketInputTests {
         try await socket.receive(Self.frame("", opcode: 0, fin: false))
         try await socket.receive(ByteBuffer(bytes: [0x8a, 0x80, 0, 0, 0, 0]))
         #expect((20...64).contains(input.inUse))
-        try await socket.receive(Self.frame(String(text.dropFirst(20)) + String(repeating: " ", count: 100_000), opcode: 0))
+        try await socket.receive(
+            Self.frame(String(text.dropFirst(20)) + String(repeating: " ", count: 100_000), opcode: 0))
         #expect(try await answers(socket) == ["r": "ok"])
         #expect(input.inUse == 0)
         for number in 0..<64 { try await socket.receive(Self.frame(" ", opcode: number == 0 ? 1 : 0, fin: false)) }
@@ -99,7 +104,9 @@ struct SocketInputTests {
         #expect(try await socket.closeCode() == 1009)
     }
 
-    @Test("above the limit sockets with fragments are closed with 1013, and another socket is served", arguments: [true, false])
+    @Test(
+        "above the limit sockets with fragments are closed with 1013, and another socket is served",
+        arguments: [true, false])
     func manyFragments(areFrames: Bool) async throws {
         let harness = try await GatewayHarness(settings: { $0.load.requestBytes = 8 << 20 })
         let input = harness.services.input
@@ -126,7 +133,9 @@ struct SocketInputTests {
         #expect(input.inUse == 0)
     }
 
-    @Test("a message that arrives too slowly closes the socket with 4408, sooner under pressure", arguments: [false, true])
+    @Test(
+        "a message that arrives too slowly closes the socket with 4408, sooner under pressure",
+        arguments: [false, true])
     func slowMessage(isTight: Bool) async throws {
         let harness = try await GatewayHarness()
         let other = InputBudget.Share(harness.services.input)

@@ -15,16 +15,21 @@ struct MiddlewareTests {
     private static let named = HTTPField(name: HTTPField.Name("Strata-Mutation")!, value: "no UUID")
 
     private func names<Stack: RouterMiddleware>(_ stack: Stack) -> [String] {
-        "\(Stack.self)".split { "<>, ".contains($0) }.filter { !$0.hasPrefix("_") }.map { String($0.replacing("Middleware", with: "")) }
+        "\(Stack.self)".split { "<>, ".contains($0) }.filter { !$0.hasPrefix("_") }
+            .map { String($0.replacing("Middleware", with: "")) }
     }
 
     @Test("the middlewares run in the documented order")
     func order() async throws {
         try await TestEdge.run { edge in
-            #expect(names(edge.routes.beforeEveryRoute) == ["Metrics", "Head", "CORS", "Error", "RateLimit", "Preflight"])
+            #expect(
+                names(edge.routes.beforeEveryRoute) == ["Metrics", "Head", "CORS", "Error", "RateLimit", "Preflight"])
             #expect(names(edge.routes.beforeOpenRoutes) == ["AnswerLimit", "InputLimit"])
             #expect(names(edge.routes.beforeVersionedRoutes) == ["Version", "AnswerLimit", "InputLimit"])
-            #expect(names(edge.routes.beforeSignedInRoutes) == ["Version", "Session", "AnswerLimit", "InputLimit", "NamedChange"])
+            #expect(
+                names(edge.routes.beforeSignedInRoutes) == [
+                    "Version", "Session", "AnswerLimit", "InputLimit", "NamedChange",
+                ])
         }
     }
 
@@ -50,8 +55,10 @@ struct MiddlewareTests {
             #expect(answer.status == 204)
             #expect(
                 answer.headers.map(\.name.canonicalName) == [
-                    "access-control-allow-methods", "access-control-allow-headers", "access-control-max-age", "content-length",
-                    "access-control-allow-origin", "access-control-allow-credentials", "access-control-expose-headers", "vary",
+                    "access-control-allow-methods", "access-control-allow-headers", "access-control-max-age",
+                    "content-length",
+                    "access-control-allow-origin", "access-control-allow-credentials", "access-control-expose-headers",
+                    "vary",
                 ])
             let other = try await edge.ask(.options, "/conversations")
             #expect(other.status == 204)
@@ -65,7 +72,8 @@ struct MiddlewareTests {
             let refused = try await edge.ask(.head, "/conversations", [Self.origin])
             #expect(refused.status == 404)
             #expect(refused.body.readableBytes == 0)
-            #expect(refused.headers[.contentLength] == "\(try await edge.ask(.get, "/nothing/here").body.readableBytes)")
+            #expect(
+                refused.headers[.contentLength] == "\(try await edge.ask(.get, "/nothing/here").body.readableBytes)")
             #expect(refused.headers[.accessControlAllowOrigin] == Self.origin.value)
         }
     }
@@ -73,7 +81,10 @@ struct MiddlewareTests {
     @Test("a request without a route is answered with an error object")
     func unknown() async throws {
         try await TestEdge.run { edge in
-            for (method, path) in [(HTTPRequest.Method.get, "/nothing/here"), (.delete, "/conversations"), (.connect, "/"), (.head, "/identities")] {
+            for (method, path) in [
+                (HTTPRequest.Method.get, "/nothing/here"), (.delete, "/conversations"), (.connect, "/"),
+                (.head, "/identities"),
+            ] {
                 let answer = try await edge.ask(method, path)
                 #expect(answer.status == 404)
                 #expect(answer.headers[.contentType] == "application/json")
@@ -102,7 +113,8 @@ struct MiddlewareTests {
     @Test("a POST that overrides its method is routed as a PATCH")
     func override() async throws {
         try await TestEdge.run { edge in
-            let headers = TestEdge.signedIn + [HTTPField(name: HTTPField.Name("X-HTTP-Method-Override")!, value: "patch")]
+            let headers =
+                TestEdge.signedIn + [HTTPField(name: HTTPField.Name("X-HTTP-Method-Override")!, value: "patch")]
             let path = "/conversations/00000000-0000-4000-8000-000000000000"
             #expect(try await edge.ask(.post, path, TestEdge.signedIn).status == 404)
             let patched = try await edge.ask(.post, path, headers, body: "[]")
@@ -120,7 +132,8 @@ struct MiddlewareTests {
             #expect(rest.dropLast().allSatisfy { $0.reserve(16 << 10) } && rest[17].reserve(2000))
             let before = edge.services.input.inUse
             for headers in [[], [Self.origin]] {
-                let refused = try await edge.ask(.post, "/conversations", TestEdge.signedIn + headers, body: #"{"participants":[]}"#)
+                let refused = try await edge.ask(
+                    .post, "/conversations", TestEdge.signedIn + headers, body: #"{"participants":[]}"#)
                 #expect(refused.status == 503)
                 #expect(refused.errorID == "service_unavailable")
                 #expect(refused.headers[.retryAfter] == "1")
@@ -129,7 +142,9 @@ struct MiddlewareTests {
             #expect(try await edge.ask(.post, "/conversations", TestEdge.version, body: "{}").status == 401)
             #expect(try await edge.ask(.post, "/sessions", TestEdge.version, body: "{").errorID == "invalid_request")
             rest[17].release(2000)
-            #expect(try await edge.ask(.post, "/conversations", TestEdge.signedIn, body: #"{"participants":"x"}"#).errorID == "invalid_property")
+            #expect(
+                try await edge.ask(.post, "/conversations", TestEdge.signedIn, body: #"{"participants":"x"}"#).errorID
+                    == "invalid_property")
             #expect(edge.services.input.inUse == before - 2000)
         }
     }
@@ -137,11 +152,13 @@ struct MiddlewareTests {
     @Test("oversized and encoded bodies have HTTP status codes")
     func refusedBodies() async throws {
         try await TestEdge.run { edge in
-            let long = try await edge.ask(.post, "/conversations", TestEdge.signedIn, body: String(repeating: " ", count: (1 << 20) + 1))
+            let long = try await edge.ask(
+                .post, "/conversations", TestEdge.signedIn, body: String(repeating: " ", count: (1 << 20) + 1))
             #expect(long.status == 413)
             #expect(long.errorID == "invalid_request")
             let packed = try await edge.ask(
-                .post, "/conversations", TestEdge.signedIn + [HTTPField(name: .contentEncoding, value: "gzip")], body: "{}")
+                .post, "/conversations", TestEdge.signedIn + [HTTPField(name: .contentEncoding, value: "gzip")],
+                body: "{}")
             #expect(packed.status == 415)
             #expect(packed.errorID == "invalid_request")
         }

@@ -46,24 +46,30 @@ struct TestEdge {
     private static let secret = String(repeating: "x", count: 32)
 
     /// - Parameter change: Modifies the default settings.
-    static func run(settings change: (inout GatewaySettings) -> Void = { _ in }, _ body: (TestEdge) async throws -> Void) async throws {
+    static func run(
+        settings change: (inout GatewaySettings) -> Void = { _ in }, _ body: (TestEdge) async throws -> Void
+    ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let group = MultiThreadedEventLoopGroup.singleton
         var router = CallRouter(logger: logger)
         router.register(ConversationsAPI.findSession) { request, _ in
-            guard [UInt8](request.tokenDigest) == SessionToken(token)?.digest else { throw Failure(.authenticationRequired, "Please sign in.") }
+            guard [UInt8](request.tokenDigest) == SessionToken(token)?.digest else {
+                throw Failure(.authenticationRequired, "Please sign in.")
+            }
             return .with {
                 $0.appID = Data(Fixture.app)
                 $0.identity.userID = Fixture.ana.rawValue
             }
         }
         let server = RPCServer(
-            configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret), eventLoopGroup: group, logger: logger
+            configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret),
+            eventLoopGroup: group, logger: logger
         ) { [router] in try await router.handleCall($0, payload: $1) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await server.run() }
             let target = RPCClientConfiguration(
-                target: .fixed([RPCEndpoint(host: "127.0.0.1", port: try await server.boundPort)]), clusterSecret: secret, name: "conversations")
+                target: .fixed([RPCEndpoint(host: "127.0.0.1", port: try await server.boundPort)]),
+                clusterSecret: secret, name: "conversations")
             let client = RPCClient(configuration: target, eventLoopGroup: group, logger: logger)
             tasks.addTask { try await client.run() }
             while !client.isAvailable { try await Task.sleep(for: .milliseconds(5)) }
@@ -72,17 +78,23 @@ struct TestEdge {
                 backends: GatewaySettings.Backends(conversations: target, metadata: target, presence: target))
             change(&settings)
             try await body(
-                TestEdge(GatewayServices(conversations: client, metadata: client, presence: client, settings: settings, logger: logger), logger))
+                TestEdge(
+                    GatewayServices(
+                        conversations: client, metadata: client, presence: client, settings: settings, logger: logger),
+                    logger))
             tasks.cancelAll()
             while let result = await tasks.nextResult() { _ = result }
         }
     }
 
-    func ask(_ method: HTTPRequest.Method, _ path: String, _ headers: [HTTPField] = [], body: String = "") async throws -> Answer {
+    func ask(
+        _ method: HTTPRequest.Method, _ path: String, _ headers: [HTTPField] = [], body: String = ""
+    ) async throws -> Answer {
         var fields = HTTPFields(headers)
         if !body.isEmpty { fields[.contentLength] = "\(body.utf8.count)" }
         let request = Request(
-            head: HTTPRequest(method: method, scheme: "https", authority: "chat.example.org", path: path, headerFields: fields),
+            head: HTTPRequest(
+                method: method, scheme: "https", authority: "chat.example.org", path: path, headerFields: fields),
             body: RequestBody(buffer: ByteBuffer(string: body)))
         let channel = NIOAsyncTestingChannel()
         let context = RESTContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))

@@ -9,15 +9,22 @@ struct ArticleBlocks {
 
     init() throws {
         let folder = Repository.root.appending(path: "Clients/StrataKit/StrataKit.docc")
-        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).filter { $0.pathExtension == "md" }
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "md" }
         articles = try files.sorted { $0.path() < $1.path() }
-            .map { ($0.deletingPathExtension().lastPathComponent, Self.blocks(in: try String(contentsOf: $0, encoding: .utf8))) }
+            .map {
+                (
+                    $0.deletingPathExtension().lastPathComponent,
+                    Self.blocks(in: try String(contentsOf: $0, encoding: .utf8))
+                )
+            }
             .filter { !$0.blocks.isEmpty }
     }
 
     /// Returns the code blocks between ```` ```swift ```` and ```` ``` ````, each without its trailing line feed.
     static func blocks(in text: String) -> [String] {
-        text.components(separatedBy: "\n```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
+        text.components(separatedBy: "\n```swift\n").dropFirst()
+            .compactMap { $0.components(separatedBy: "\n```").first }
     }
 
     /// The generated source file. Each article and each block has its own namespace, because blocks of one article may
@@ -37,7 +44,8 @@ struct ArticleBlocks {
     private static func source(of blocks: [String]) -> String {
         blocks.enumerated()
             .map { number, block in
-                let lines = block.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("import ") }
+                let lines = block.split(separator: "\n", omittingEmptySubsequences: false)
+                    .filter { !$0.hasPrefix("import ") }
                 let code = lines.drop { $0.isEmpty }.map { $0.isEmpty ? "" : "        \($0)" }.joined(separator: "\n")
                 return "    struct Block\(number + 1) {\n\(code)\n    }\n"
             }

@@ -24,6 +24,9 @@ struct ArticleBlocksTests {
     func readme() throws {
         let example = try Repository.text("Examples/Hello/Sources/Hello/Hello.swift")
         let body = try #require(example.firstRange(of: "\n\n")).upperBound
-        #expect(ArticleBlocks.blocks(in: try Repository.text("README.md")) == [example[body...].trimmingCharacters(in: .newlines)])
+        #expect(
+            ArticleBlocks.blocks(in: try Repository.text("README.md")) == [
+                example[body...].trimmingCharacters(in: .newlines)
+            ])
     }
 }

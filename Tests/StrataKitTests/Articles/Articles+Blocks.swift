@@ -55,7 +55,9 @@ enum GettingStartedArticle {
     struct Block2 {
         func signIn(_ client: StrataClient, identityToken: (String) async throws -> String) async throws {
             if await client.currentSession?.state == .authenticated {
-                do { return try await client.connect() } catch let error as StrataError where error.code == .unauthenticated {}
+                do { return try await client.connect() } catch let error as StrataError
+                    where error.code == .unauthenticated
+                {}
             }
             let nonce = try await client.requestAuthenticationNonce()
             try await client.authenticate(identityToken: identityToken(nonce))
@@ -87,7 +89,8 @@ enum GettingStartedArticle {
 
     struct Block6 {
         func makeTeamRoom(for team: Set<UserID>, in client: StrataClient) async throws -> Conversation {
-            try await client.newConversation(with: team, options: .init(isDistinct: false, deliveryReceipts: false, readReceipts: false))
+            try await client.newConversation(
+                with: team, options: .init(isDistinct: false, deliveryReceipts: false, readReceipts: false))
         }
     }
 
@@ -168,13 +171,17 @@ enum QueriesArticle {
                 Query<Conversation>(where: { $0.hasUnreadMessages == true && $0.metadata[path: "title"] == "Lunch" }))
             // The last 20 messages of a friend in a conversation.
             let last = try await client.execute(
-                Query<Message>(where: { $0.conversationID == chat && $0.sender.userID == friend }, sortBy: [.descending(\.position)], limit: 20))
+                Query<Message>(
+                    where: { $0.conversationID == chat && $0.sender.userID == friend },
+                    sortBy: [.descending(\.position)], limit: 20))
             print(all.count, known?.metadata["title"] ?? "", lunches, last.count)
         }
     }
 
     struct Block2 {
-        func followMessages(_ query: Query<Message>, in client: StrataClient, show: (ResultUpdate<Message>) -> Void) async throws {
+        func followMessages(
+            _ query: Query<Message>, in client: StrataClient, show: (ResultUpdate<Message>) -> Void
+        ) async throws {
             let controller = try await client.queryController(query)
             try await controller.execute()
             for await update in await controller.updates { show(update) }

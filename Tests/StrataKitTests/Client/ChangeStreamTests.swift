@@ -10,7 +10,9 @@ import Testing
 struct ChangeStreamTests {
     private let chat = ConversationID.test(1)
 
-    @Test("changes report creations, updates and deletions in batches, one object per change", .proves("SYNC-14", "SYNC-16"))
+    @Test(
+        "changes report creations, updates and deletions in batches, one object per change",
+        .proves("SYNC-14", "SYNC-16"))
     func kinds() async throws {
         let user = try SignedInClient()
         var changes = user.client.objectChanges.makeAsyncIterator()
@@ -39,7 +41,9 @@ struct ChangeStreamTests {
             #expect(await observers[index].next()?.map(\.words) == ["conversation update metadata"])
         }
         _ = try await other.addConversation(.test(2))
-        guard case .conversation(let made)? = await others.next()?.last?.object else { throw StrataError(.unknown, "no conversation") }
+        guard case .conversation(let made)? = await others.next()?.last?.object else {
+            throw StrataError(.unknown, "no conversation")
+        }
         #expect(made.id == .test(2))
     }
 

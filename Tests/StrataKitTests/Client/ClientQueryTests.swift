@@ -15,7 +15,8 @@ struct ClientQueryTests {
     private func counts() async throws -> [Int] {
         let client = user.client
         return [
-            try await client.count(Query<Conversation>()), try await client.count(Query<Message>()), try await client.count(Query<MessagePart>()),
+            try await client.count(Query<Conversation>()), try await client.count(Query<Message>()),
+            try await client.count(Query<MessagePart>()),
             try await client.count(Query<Announcement>()), try await client.count(Query<Identity>()),
         ]
     }
@@ -24,9 +25,11 @@ struct ClientQueryTests {
     func kinds() async throws {
         let announcement = AnnouncementID.test(1)
         try await user.apply(
-            WireJSON.created(WireJSON.conversation(.test(1))), WireJSON.created(WireJSON.message(.test(2), in: .test(1), at: 2)),
+            WireJSON.created(WireJSON.conversation(.test(1))),
+            WireJSON.created(WireJSON.message(.test(2), in: .test(1), at: 2)),
             WireJSON.created(WireJSON.conversation(.test(2))),
-            WireJSON.change("create", "Announcement", announcement.layerID, user: 3, WireJSON.announcement(announcement)))
+            WireJSON.change(
+                "create", "Announcement", announcement.layerID, user: 3, WireJSON.announcement(announcement)))
         #expect(try await counts() == [2, 1, 1, 1, 2])
         let draft = try await user.client.newConversation(with: [WireJSON.ben])
         #expect(try await counts() == [2, 1, 1, 1, 2])
@@ -42,9 +45,13 @@ struct ClientQueryTests {
     func identifier() async throws {
         try await user.apply(
             WireJSON.created(WireJSON.conversation(.test(1))), WireJSON.created(WireJSON.conversation(.test(2))),
-            WireJSON.created(WireJSON.message(.test(3), in: .test(1), at: 2)), WireJSON.created(WireJSON.message(.test(4), in: .test(1), at: 3)))
+            WireJSON.created(WireJSON.message(.test(3), in: .test(1), at: 2)),
+            WireJSON.created(WireJSON.message(.test(4), in: .test(1), at: 3)))
         let (conversation, message) = (ConversationID.test(2), MessageID.test(4))
-        #expect(try await user.client.execute(Query<Conversation>(where: { $0.id == conversation })).map(\.id) == [conversation])
+        #expect(
+            try await user.client.execute(Query<Conversation>(where: { $0.id == conversation })).map(\.id) == [
+                conversation
+            ])
         let named = Query<Message>(predicate: try .where("identifier", .isEqualTo, message.layerID))
         #expect(try await user.client.execute(named).map(\.id) == [message])
         #expect(try await user.client.count(Query<Conversation>(where: { $0.id == .test(9) })) == 0)
@@ -54,8 +61,10 @@ struct ClientQueryTests {
     func signedOut() async throws {
         let client = try SignedInClient(nil).client
         let attempts: [() async throws -> Void] = [
-            { _ = try await client.execute(Query<Message>()) }, { _ = try await client.identifiers(Query<Conversation>()) },
-            { _ = try await client.count(Query<Identity>()) }, { _ = try await client.queryController(Query<Announcement>()) },
+            { _ = try await client.execute(Query<Message>()) },
+            { _ = try await client.identifiers(Query<Conversation>()) },
+            { _ = try await client.count(Query<Identity>()) },
+            { _ = try await client.queryController(Query<Announcement>()) },
         ]
         for attempt in attempts {
             #expect(await errorCode { try await attempt() } == .notAuthenticated)
@@ -65,7 +74,8 @@ struct ClientQueryTests {
     @Test("a conversation moves when its last message changes", .proves("QC-4", "QC-1"))
     func moves() async throws {
         for number in 1...3 { try await add(number, at: number) }
-        let controller = try await user.client.queryController(Query<Conversation>(sortBy: [.descending(\.lastMessage.sentAt)]))
+        let controller = try await user.client.queryController(
+            Query<Conversation>(sortBy: [.descending(\.lastMessage.sentAt)]))
         try await controller.execute()
         let (objects, updates) = await controller.observe()
         #expect(objects.map(\.label) == ["3", "2", "1"])
@@ -77,11 +87,13 @@ struct ClientQueryTests {
 
     private func add(_ number: Int, at minute: Int) async throws {
         try await user.apply(
-            WireJSON.created(WireJSON.conversation(Example.conversation(number))), WireJSON.created(message(number, in: number, at: minute)))
+            WireJSON.created(WireJSON.conversation(Example.conversation(number))),
+            WireJSON.created(message(number, in: number, at: minute)))
     }
 
     private func message(_ number: Int, in conversation: Int, at minute: Int) -> JSONValue {
-        var message = WireJSON.message(Example.message(number), in: Example.conversation(conversation), at: Int64(number) + 1)
+        var message = WireJSON.message(
+            Example.message(number), in: Example.conversation(conversation), at: Int64(number) + 1)
         message["sent_at"] = .string("2018-05-04T09:0\(minute):00.000Z")
         return message
     }

@@ -16,7 +16,9 @@ struct ClientSessionTests {
         try #require(await client.session(forUserID: user))
     }
 
-    @Test("switching changes user and store without signing out, and switching back restores all data", .proves("SESS-1", "CLNT-2"))
+    @Test(
+        "switching changes user and store without signing out, and switching back restores all data",
+        .proves("SESS-1", "CLNT-2"))
     func switches() async throws {
         let client = try clients.client((ana, "a"), (ben, "b"))
         let chat = try await client.chat(with: cleo)
@@ -40,7 +42,9 @@ struct ClientSessionTests {
         let second = try await client.chat(with: cleo)
         var created: [ConversationID] = []
         for await batch in changes {
-            for case .conversation(let conversation) in batch.filter({ $0.kind == .create }).map(\.object) { created.append(conversation.id) }
+            for case .conversation(let conversation) in batch.filter({ $0.kind == .create }).map(\.object) {
+                created.append(conversation.id)
+            }
             if created.count == 2 { break }
         }
         #expect(created == [first.id, second.id])
@@ -65,7 +69,9 @@ struct ClientSessionTests {
     func waiting() async throws {
         let client = try clients.client((ana, "a"), (ben, "b"))
         let link = try await #require(client.engine).dependencies.link
-        let waiting = Task { await code { _ = try await client.waitForCreation(of: ConversationID.random(), timeout: .seconds(600)) } }
+        let waiting = Task {
+            await code { _ = try await client.waitForCreation(of: ConversationID.random(), timeout: .seconds(600)) }
+        }
         while link.changes.count == 0 { await Task.yield() }
         try await client.switchSession(to: session(ben, of: client))
         #expect(await waiting.value == .notAuthenticated)
@@ -98,7 +104,9 @@ struct ClientSessionTests {
         #expect(await client.sessions.map(\.userID) == [ana])
         #expect(await client.currentSession?.userID == ana)
         #expect((StrataError.Code.invalidSession.number, StrataError.Code.duplicateSession.number) == (12001, 12002))
-        #expect(StrataError.Code.invalidSession != .unsupportedPredicate && StrataError.Code.duplicateSession != .unsupportedSort)
+        #expect(
+            StrataError.Code.invalidSession != .unsupportedPredicate
+                && StrataError.Code.duplicateSession != .unsupportedSort)
     }
 
     @Test("destroying a session removes its database, and signs the current one out", .proves("SESS-3"))

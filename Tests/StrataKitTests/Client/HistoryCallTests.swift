@@ -20,7 +20,9 @@ struct HistoryCallTests {
         chat = try #require(try await user.client.conversation(id))
     }
 
-    @Test("calls return the event's progress, and a second call's error contains it", .proves("SYNC-11", "SYNC-66", "SYNC-67"))
+    @Test(
+        "calls return the event's progress, and a second call's error contains it",
+        .proves("SYNC-11", "SYNC-66", "SYNC-67"))
     func progress() async throws {
         try await user.engine.becomeLive()
         let events = user.client.events

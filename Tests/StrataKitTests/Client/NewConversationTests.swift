@@ -24,13 +24,17 @@ struct NewConversationTests {
         }
     }
 
-    @Test("a conversation without options is distinct, with receipts and without metadata", .proves("CONV-4", "CONV-11"))
+    @Test(
+        "a conversation without options is distinct, with receipts and without metadata", .proves("CONV-4", "CONV-11"))
     func options() async throws {
         let chat = try await user.client.newConversation(with: [ben])
         #expect(chat.isDistinct && chat.deliveryReceiptsEnabled && chat.readReceiptsEnabled && chat.metadata.isEmpty)
-        let other = Conversation.Options(isDistinct: false, deliveryReceipts: false, readReceipts: false, metadata: ["a": "b"])
+        let other = Conversation.Options(
+            isDistinct: false, deliveryReceipts: false, readReceipts: false, metadata: ["a": "b"])
         let plain = try await user.client.newConversation(with: [ben], options: other)
-        #expect(!plain.isDistinct && !plain.deliveryReceiptsEnabled && !plain.readReceiptsEnabled && plain.metadata == ["a": "b"])
+        #expect(
+            !plain.isDistinct && !plain.deliveryReceiptsEnabled && !plain.readReceiptsEnabled
+                && plain.metadata == ["a": "b"])
     }
 
     @Test("an invalid conversation throws and is not created", .proves("CONV-5"))
@@ -49,7 +53,9 @@ struct NewConversationTests {
         }
         #expect(try await user.contents == before)
         let signedOut = try SignedInClient(nil)
-        #expect(await #expect(throws: StrataError.self) { try await signedOut.client.newConversation(with: [ben]) }?.code == .notAuthenticated)
+        #expect(
+            await #expect(throws: StrataError.self) { try await signedOut.client.newConversation(with: [ben]) }?.code
+                == .notAuthenticated)
     }
 
     @Test("the same users can have any number of non-distinct conversations", .proves("CONV-15"))
@@ -64,6 +70,7 @@ struct NewConversationTests {
         try await user.send("distinct", in: distinct)
         ids.insert(distinct.id)
         #expect(ids.count == 4)
-        #expect(Set(try await user.client.identifiers(Query<Conversation>(where: { $0.participants == ["ben"] }))) == ids)
+        #expect(
+            Set(try await user.client.identifiers(Query<Conversation>(where: { $0.participants == ["ben"] }))) == ids)
     }
 }

@@ -12,7 +12,9 @@ struct OfflineClientTests {
     private let ana = WireJSON.ana
     private let ben = WireJSON.ben
 
-    @Test("a second client for the same store throws until the first is closed; another path is another store", .proves("CLNT-1"))
+    @Test(
+        "a second client for the same store throws until the first is closed; another path is another store",
+        .proves("CLNT-1"))
     func twoClients() async throws {
         let first = try clients.client()
         let error = #expect(throws: StrataError.self) { try clients.client() }
@@ -38,12 +40,17 @@ struct OfflineClientTests {
         let client = try clients.client((ana, "a"))
         _ = try await client.chat(with: ben)
         let link = try await #require(client.engine).dependencies.link
-        let waiting = Task { await code { _ = try await client.waitForCreation(of: MessageID.random(), timeout: .seconds(600)) } }
+        let waiting = Task {
+            await code { _ = try await client.waitForCreation(of: MessageID.random(), timeout: .seconds(600)) }
+        }
         while link.changes.count == 0 { await Task.yield() }
         #expect(try clients.stores.count == 1)
         try await client.deauthenticate()
         #expect(await waiting.value == .notAuthenticated)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: clients.folder.path(percentEncoded: false)) == ["sessions.json"])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: clients.folder.path(percentEncoded: false)) == [
+                "sessions.json"
+            ])
         #expect(await client.authenticatedUser == nil)
         #expect(await client.sessions.isEmpty)
         try await client.deauthenticate()
@@ -64,10 +71,15 @@ struct OfflineClientTests {
         }
         let second = try clients.client()
         let kept = try #require(sessions.session(of: ben)).store
-        #expect(try names.allSatisfy { ["sessions.json", "tokens.json", "app.sqlite"].contains($0) || $0.hasPrefix(kept) })
+        #expect(
+            try names.allSatisfy { ["sessions.json", "tokens.json", "app.sqlite"].contains($0) || $0.hasPrefix(kept) })
         #expect(try SessionFile(folder: clients.folder).all.map(\.userID) == [ben])
-        #expect(try String(contentsOf: clients.folder.appending(path: "sessions.json"), encoding: .utf8).contains(ended.store) == false)
-        #expect(try String(contentsOf: clients.folder.appending(path: "tokens.json"), encoding: .utf8).contains(ended.store) == false)
+        #expect(
+            try String(contentsOf: clients.folder.appending(path: "sessions.json"), encoding: .utf8)
+                .contains(ended.store) == false)
+        #expect(
+            try String(contentsOf: clients.folder.appending(path: "tokens.json"), encoding: .utf8).contains(ended.store)
+                == false)
         await second.close()
     }
 
@@ -122,7 +134,9 @@ struct OfflineClientTests {
         #expect(try clients.stores == [store])
     }
 
-    private var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: clients.folder.path(percentEncoded: false)) } }
+    private var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: clients.folder.path(percentEncoded: false)) }
+    }
 
     @Test("presence without a connection is not sent, even later", .proves("PRES-3"))
     func presence() async throws {

@@ -16,7 +16,8 @@ final class OfflineClients {
     /// Returns a client of an app whose server is unreachable.
     func client(in directory: URL? = nil) throws -> StrataClient {
         let server = try #require(URL(string: "http://127.0.0.1:1"))
-        return try StrataClient(appID: Self.appID, options: .init(server: server, directory: directory ?? self.directory))
+        return try StrataClient(
+            appID: Self.appID, options: .init(server: server, directory: directory ?? self.directory))
     }
 
     /// Returns a client in which these users have sessions. The first session is the current one; a user without a
@@ -24,7 +25,9 @@ final class OfflineClients {
     func client(_ users: (user: UserID, token: String?)...) throws -> StrataClient {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var sessions = try SessionFile(folder: folder)
-        for (user, token) in users { try sessions.saveSession(.init(identifier: user.rawValue, userID: user, token: token)) }
+        for (user, token) in users {
+            try sessions.saveSession(.init(identifier: user.rawValue, userID: user, token: token))
+        }
         if let first = users.first { try sessions.select(first.user.rawValue) }
         return try client()
     }
@@ -32,7 +35,10 @@ final class OfflineClients {
     var folder: URL { directory.appending(path: AppID(parsing: Self.appID)?.description ?? "") }
 
     var stores: [String] {
-        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false)).filter { $0.hasSuffix(".sqlite") } }
+        get throws {
+            try FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))
+                .filter { $0.hasSuffix(".sqlite") }
+        }
     }
 }
 

@@ -21,7 +21,9 @@ final class SignedInClient: Sendable {
             var sessions = try SessionFile(folder: own)
             try sessions.saveSession(sessions.signedIn(user, token: "token"), isCurrent: true)
         }
-        guard let server = URL(string: "https://chat.example.org") else { throw StrataError(.invalidArgument, "server") }
+        guard let server = URL(string: "https://chat.example.org") else {
+            throw StrataError(.invalidArgument, "server")
+        }
         client = try StrataClient(appID: app.layerID, options: .init(server: server, directory: folder))
     }
 
@@ -36,7 +38,9 @@ final class SignedInClient: Sendable {
     /// Adds a conversation of `ana` and `ben` that exists on the server.
     func addConversation(_ id: ConversationID, metadata: JSONValue = [:]) async throws -> Conversation {
         try await apply(WireJSON.created(WireJSON.conversation(id, metadata: metadata)))
-        guard let conversation = try await client.conversation(id) else { throw StrataError(.unknown, "no conversation") }
+        guard let conversation = try await client.conversation(id) else {
+            throw StrataError(.unknown, "no conversation")
+        }
         return conversation
     }
 

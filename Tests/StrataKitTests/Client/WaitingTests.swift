@@ -29,6 +29,8 @@ struct WaitingTests {
         let user = try SignedInClient()
         let chat = try await user.addConversation(.test(1))
         try await chat.delete(.allParticipants)
-        #expect(await errorCode { _ = try await user.client.waitForCreation(of: chat.id, timeout: .milliseconds(20)) } == .asyncTimeout)
+        #expect(
+            await errorCode { _ = try await user.client.waitForCreation(of: chat.id, timeout: .milliseconds(20)) }
+                == .asyncTimeout)
     }
 }

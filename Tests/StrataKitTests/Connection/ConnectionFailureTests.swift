@@ -12,7 +12,9 @@ struct ConnectionFailureTests {
     }
 
     private func answer(_ status: Int, retryAfter: String? = nil, body: String = "{}") -> RESTResponse {
-        RESTResponse(status: status, headers: retryAfter.map { [.init(name: "retry-after", value: $0)] } ?? [], body: Data(body.utf8))
+        RESTResponse(
+            status: status, headers: retryAfter.map { [.init(name: "retry-after", value: $0)] } ?? [],
+            body: Data(body.utf8))
     }
 
     private func opening(_ code: ProtocolClientError.Code, _ answer: RESTResponse? = nil) -> ConnectionFailure {
@@ -47,14 +49,18 @@ struct ConnectionFailureTests {
         #expect(opening(.refused, answer(401, body: "")).remedy == .signIn(nonce: nil))
     }
 
-    @Test("any other refusal leads to a delayed reconnect, at the server's Retry-After", arguments: [403, 404, 406, 429, 500, 503])
+    @Test(
+        "any other refusal leads to a delayed reconnect, at the server's Retry-After",
+        arguments: [403, 404, 406, 429, 500, 503])
     func refused(_ status: Int) {
         #expect(opening(.refused, answer(status)).remedy == .reconnect(.later(nil)))
         #expect(opening(.refused, answer(status, retryAfter: "7")).remedy == .reconnect(.later(.seconds(7))))
         #expect(opening(.refused).remedy == .reconnect(.later(nil)))
     }
 
-    @Test("a Retry-After that is no number of seconds is ignored", arguments: ["soon", "-1", "Fri, 31 Dec 1999 23:59:59 GMT", ""])
+    @Test(
+        "a Retry-After that is no number of seconds is ignored",
+        arguments: ["soon", "-1", "Fri, 31 Dec 1999 23:59:59 GMT", ""])
     func retryAfter(_ text: String) { #expect(answer(503, retryAfter: text).retryAfter == nil) }
 
     @Test("a Retry-After is at most a day") func longRetryAfter() {

@@ -13,7 +13,9 @@ struct ConnectionScene {
     static let ended = ConnectionFailure(.signIn(nonce: "n1"), StrataError(.unauthenticated, "ended"))
     static let hopeless = ConnectionFailure(.none, StrataError(.networkRequestFailed, "no address"))
 
-    mutating func on(_ event: ConnectionMachine.Event, at second: Double = 0, random: Double = 1) -> [ConnectionMachine.Action] {
+    mutating func on(
+        _ event: ConnectionMachine.Event, at second: Double = 0, random: Double = 1
+    ) -> [ConnectionMachine.Action] {
         machine.handle(event, at: start + second, random: random)
     }
 
@@ -70,10 +72,12 @@ struct ConnectionMachineTests {
     @Test("a lost unstable connection keeps the count of attempts")
     mutating func flapping() {
         scene = .open()
-        #expect(scene.on(.failed(1, Scene.lost), at: 59) == [.publish(.lost(Scene.lost.error)), Scene.attempt(2, after: 1)])
+        #expect(
+            scene.on(.failed(1, Scene.lost), at: 59) == [.publish(.lost(Scene.lost.error)), Scene.attempt(2, after: 1)])
         _ = scene.on(.timerDue, at: 60)
         _ = scene.on(.opened(2), at: 60)
-        #expect(scene.on(.failed(2, Scene.lost), at: 61) == [.publish(.lost(Scene.lost.error)), Scene.attempt(3, after: 2)])
+        #expect(
+            scene.on(.failed(2, Scene.lost), at: 61) == [.publish(.lost(Scene.lost.error)), Scene.attempt(3, after: 2)])
     }
 
     @Test("the wait requested by the server is kept")
@@ -81,7 +85,10 @@ struct ConnectionMachineTests {
         _ = scene.on(.start)
         #expect(scene.on(.failed(1, Scene.busy), random: 0) == [Scene.attempt(2, after: 5)])
         scene = .open()
-        #expect(scene.on(.failed(1, Scene.busy), at: 100, random: 0) == [.publish(.lost(Scene.busy.error)), Scene.attempt(1, after: 5)])
+        #expect(
+            scene.on(.failed(1, Scene.busy), at: 100, random: 0) == [
+                .publish(.lost(Scene.busy.error)), Scene.attempt(1, after: 5),
+            ])
     }
 
     @Test("a socket that does not open in time is closed")
@@ -92,7 +99,9 @@ struct ConnectionMachineTests {
         #expect(scene.on(.timerDue, at: 20) == [.close(1), Scene.attempt(2, after: 1)])
     }
 
-    @Test("a connection without a session stops and asks for a user, and a new start begins again", arguments: [true, false])
+    @Test(
+        "a connection without a session stops and asks for a user, and a new start begins again",
+        arguments: [true, false])
     mutating func signIn(_ wasOpen: Bool) {
         if wasOpen { scene = .open() } else { _ = scene.on(.start) }
         let asks: [ConnectionMachine.Action] = [.askForSignIn(nonce: "n1")]

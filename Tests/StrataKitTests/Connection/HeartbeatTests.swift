@@ -9,7 +9,9 @@ struct HeartbeatTests {
     private typealias Scene = ConnectionScene
     private var scene = ConnectionScene.open()
 
-    @Test("after 30 s without a packet the client pings the server, and a missing answer within 15 s is a loss", .proves("CLNT-5"))
+    @Test(
+        "after 30 s without a packet the client pings the server, and a missing answer within 15 s is a loss",
+        .proves("CLNT-5"))
     mutating func mute() {
         #expect(scene.deadline == 30)
         #expect(scene.on(.timerDue, at: 29.9) == [])
@@ -60,11 +62,15 @@ struct HeartbeatTests {
         _ = scene.on(.timerDue, at: 30)
         _ = scene.on(.timerDue, at: 45)
         let waiting = scene.machine.state
-        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.ended)] { #expect(scene.on(event, at: 45.5) == []) }
+        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.ended)] {
+            #expect(scene.on(event, at: 45.5) == [])
+        }
         #expect(scene.machine.state == waiting)
         _ = scene.on(.timerDue, at: 46)
         let opening = scene.machine.state
-        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.ended)] { #expect(scene.on(event, at: 46.5) == []) }
+        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.ended)] {
+            #expect(scene.on(event, at: 46.5) == [])
+        }
         #expect(scene.machine.state == opening)
         #expect(scene.machine.socket == 2)
     }
@@ -82,7 +88,9 @@ struct HeartbeatTests {
     @Test("events after the stop change nothing")
     mutating func afterStop() {
         _ = scene.on(.stop)
-        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.lost), .timerDue] { #expect(scene.on(event, at: 99) == []) }
+        for event in [ConnectionMachine.Event.opened(1), .received(1), .failed(1, Scene.lost), .timerDue] {
+            #expect(scene.on(event, at: 99) == [])
+        }
         #expect(scene.machine.state == .stopped)
     }
 }

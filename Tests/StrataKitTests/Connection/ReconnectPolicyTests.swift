@@ -15,10 +15,14 @@ struct ReconnectPolicyTests {
     }
 
     @Test("the wait is a random part of its maximum", arguments: [0, 0.25, 0.5, 1])
-    func jitter(_ random: Double) { #expect(policy.delay(before: 5, after: .now, random: random) == .seconds(8) * random) }
+    func jitter(_ random: Double) {
+        #expect(policy.delay(before: 5, after: .now, random: random) == .seconds(8) * random)
+    }
 
     @Test("a random number outside 0 to 1 does no harm", arguments: [-1, 2])
-    func outside(_ random: Double) { #expect((.zero ... .seconds(8)).contains(policy.delay(before: 5, after: .now, random: random))) }
+    func outside(_ random: Double) {
+        #expect((.zero ... .seconds(8)).contains(policy.delay(before: 5, after: .now, random: random)))
+    }
 
     @Test("a delayed reconnect is never immediate and comes within 30 s")
     func later() {

@@ -64,7 +64,8 @@ struct RetryPolicyTests {
         var counter = RetryCounter()
         let error = StrataError(.invalidMessage, "no parts")
         #expect(counter.tryFailed(.permanent(error, nil), isConnected: true, random: 0) == .giveUp(error))
-        #expect(counter.tryFailed(.signInNeeded(nonce: "n"), isConnected: true, random: 0) == .waitForSignIn(nonce: "n"))
+        #expect(
+            counter.tryFailed(.signInNeeded(nonce: "n"), isConnected: true, random: 0) == .waitForSignIn(nonce: "n"))
         #expect(counter.tries == 0)
     }
 
@@ -92,7 +93,9 @@ struct RetryPolicyTests {
     func errors() {
         for code in [ProtocolClientError.Code.transport, .deadlineExceeded, .closed, .untrusted, .malformed] {
             let error = ProtocolClientError(code, "x")
-            #expect(RequestFailure(error) == .transient(StrataError(.networkRequestFailed, error.description), retryAfter: nil))
+            #expect(
+                RequestFailure(error)
+                    == .transient(StrataError(.networkRequestFailed, error.description), retryAfter: nil))
         }
         let invalid = ProtocolClientError(.invalidURL, "x")
         #expect(RequestFailure(invalid) == .permanent(StrataError(.networkRequestFailed, invalid.description), nil))

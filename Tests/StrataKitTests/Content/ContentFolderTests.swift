@@ -9,7 +9,9 @@ struct ContentFolderTests {
     private let content = ContentID.random()
     private let part = UUID()
 
-    private func names(in folder: ContentFolder) throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: folder.url.path)) }
+    private func names(in folder: ContentFolder) throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: folder.url.path))
+    }
 
     private func withFolder(_ body: (ContentFolder) throws -> Void) async throws {
         try await withTemporaryFolder { try body(ContentFolder(url: $0.appendingPathComponent("a/content"))) }
@@ -18,7 +20,8 @@ struct ContentFolderTests {
     @Test("a file has the id of its content and an extension for its type (PART-4)")
     func names() {
         #expect(ContentFolder.name(of: content, mimeType: "image/jpeg") == "\(content).jpg")
-        #expect(ContentFolder.name(ofPart: part, mimeType: "text/plain") == "upload-\(part.uuidString.lowercased()).txt")
+        #expect(
+            ContentFolder.name(ofPart: part, mimeType: "text/plain") == "upload-\(part.uuidString.lowercased()).txt")
     }
 
     @Test("content for upload is copied, from memory or a file, any number of times")
@@ -27,7 +30,8 @@ struct ContentFolderTests {
             let source = folder.url.appendingPathComponent("../source")
             try Data("hello".utf8).write(to: source)
             let parts = [
-                try NewMessagePart(mimeType: "text/plain", data: Data("hello".utf8)), try NewMessagePart(mimeType: "text/plain", fileURL: source),
+                try NewMessagePart(mimeType: "text/plain", data: Data("hello".utf8)),
+                try NewMessagePart(mimeType: "text/plain", fileURL: source),
             ]
             for part in parts + parts {
                 let name = try folder.stage(part, id: self.part)
@@ -84,7 +88,9 @@ struct ContentFolderTests {
         try await withTemporaryFolder { folder in
             let file = folder.appendingPathComponent("file")
             try Data().write(to: file)
-            expectError(.devicePersistenceFailure) { _ = try ContentFolder(url: file.appendingPathComponent("content")) }
+            expectError(.devicePersistenceFailure) {
+                _ = try ContentFolder(url: file.appendingPathComponent("content"))
+            }
         }
     }
 }

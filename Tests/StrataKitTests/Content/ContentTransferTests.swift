@@ -15,13 +15,17 @@ struct ContentTransferTests {
         let folder: ContentFolder
         let server: FakeContentServer
 
-        func download(_ download: ContentDownload, at date: Date = Date(), progress: TransferProgress = .init(total: 100)) async throws -> Data {
-            let name = try await ContentTransfer(server: server, folder: folder, progress: progress, now: { date }).download(download)
+        func download(
+            _ download: ContentDownload, at date: Date = Date(), progress: TransferProgress = .init(total: 100)
+        ) async throws -> Data {
+            let name = try await ContentTransfer(server: server, folder: folder, progress: progress, now: { date })
+                .download(download)
             return try Data(contentsOf: folder.file(name))
         }
 
         func expect(
-            _ download: ContentDownload, at date: Date = Date(), progress: TransferProgress = .init(total: 100), gives bytes: Data,
+            _ download: ContentDownload, at date: Date = Date(), progress: TransferProgress = .init(total: 100),
+            gives bytes: Data,
             sourceLocation: SourceLocation = #_sourceLocation
         ) async throws {
             let received = try await self.download(download, at: date, progress: progress)
@@ -35,7 +39,8 @@ struct ContentTransferTests {
 
     private func content(url: String? = nil, expires: Date? = nil, size: Int = 100) -> ContentDownload {
         let id = server.add(bytes)
-        return ContentDownload(id: id, mimeType: "image/png", size: size, url: url.map { "\($0):\(id)" }, expires: expires)
+        return ContentDownload(
+            id: id, mimeType: "image/png", size: size, url: url.map { "\($0):\(id)" }, expires: expires)
     }
 
     /// Writes the first bytes of a download, as an interrupted attempt would have left them.
@@ -43,7 +48,9 @@ struct ContentTransferTests {
         try Data(bytes.prefix(count)).write(to: scene.folder.partialFile(of: download.id))
     }
 
-    private func names(in scene: Scene) throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: scene.folder.url.path) }
+    private func names(in scene: Scene) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: scene.folder.url.path)
+    }
 
     @Test("a download requests a URL and writes to a file named after its content")
     func plain() async throws {
@@ -159,7 +166,10 @@ struct ContentTransferTests {
     func transient() async throws {
         try await run { scene in
             server.addFaults("download", .refuses)
-            await #expect(throws: RequestFailure.transient(.network("the server refused a download URL that is new"), retryAfter: nil)) {
+            await #expect(
+                throws: RequestFailure.transient(
+                    .network("the server refused a download URL that is new"), retryAfter: nil)
+            ) {
                 try await scene.download(content())
             }
         }
@@ -199,7 +209,9 @@ struct ContentTransferTests {
             if let size { try Data(count: size).write(to: scene.folder.file("x")) }
             let transfer = ContentTransfer(server: server, folder: scene.folder, progress: .init(total: 100))
             let upload = ContentUpload(part: UUID(), name: UUID(), file: "x", mimeType: "image/png", size: 100)
-            await #expect { try await transfer.upload(upload) } throws: { ($0 as? StrataError)?.code == .devicePersistenceFailure }
+            await #expect { try await transfer.upload(upload) } throws: {
+                ($0 as? StrataError)?.code == .devicePersistenceFailure
+            }
             #expect(server.calls == [])
         }
     }
@@ -208,9 +220,14 @@ struct ContentTransferTests {
     func addresses() {
         let id = ContentID.random()
         let base = PublicBase(refreshURL: "https://chat.example.org/content/\(id)", id: id)
-        #expect(base.reachable("https://chat.example.org/content/uploads/x", by: "http://127.0.0.1:1") == "http://127.0.0.1:1/content/uploads/x")
-        for url in ["https://chat.example.org.evil/x", "https://store.example.org/x"] { #expect(base.reachable(url, by: "http://a") == url) }
+        #expect(
+            base.reachable("https://chat.example.org/content/uploads/x", by: "http://127.0.0.1:1")
+                == "http://127.0.0.1:1/content/uploads/x")
+        for url in ["https://chat.example.org.evil/x", "https://store.example.org/x"] {
+            #expect(base.reachable(url, by: "http://a") == url)
+        }
         #expect(PublicBase(refreshURL: nil, id: id).reachable("https://a/b", by: "http://c") == "https://a/b")
-        #expect(PublicBase(refreshURL: "https://a/other", id: id).reachable("https://a/b", by: "http://c") == "https://a/b")
+        #expect(
+            PublicBase(refreshURL: "https://a/other", id: id).reachable("https://a/b", by: "http://c") == "https://a/b")
     }
 }

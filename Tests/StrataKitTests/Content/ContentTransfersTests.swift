@@ -29,7 +29,8 @@ struct ContentTransfersTests {
             let clock = ManualClock()
             let (events, continuation) = AsyncStream.makeStream(of: ContentTransferEvent.self)
             let queue = TransferQueue(isConnected: isConnected)
-            let transfers = ContentTransfers(server: server, folder: folder, queue: queue, clock: clock, random: { 1 }) { continuation.yield($0) }
+            let transfers = ContentTransfers(server: server, folder: folder, queue: queue, clock: clock, random: { 1 })
+            { continuation.yield($0) }
             let scene = Scene(transfers: transfers, folder: folder, clock: clock, events: events)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await transfers.run() }
@@ -39,7 +40,9 @@ struct ContentTransfersTests {
         }
     }
 
-    private func content() -> ContentDownload { ContentDownload(id: server.add(bytes), mimeType: "image/png", size: 100) }
+    private func content() -> ContentDownload {
+        ContentDownload(id: server.add(bytes), mimeType: "image/png", size: 100)
+    }
 
     private func upload(in scene: Scene) throws -> ContentUpload {
         let part = UUID()
@@ -64,7 +67,9 @@ struct ContentTransfersTests {
             var iterator = scene.events.makeAsyncIterator()
             let began = await iterator.next(isolation: #isolation)
             let ended = await iterator.next(isolation: #isolation)
-            guard case .began(.download(content.id), let told)? = began, case .ended(.download(content.id), let result)? = ended else {
+            guard case .began(.download(content.id), let told)? = began,
+                case .ended(.download(content.id), let result)? = ended
+            else {
                 Issue.record("\(String(describing: began)), \(String(describing: ended))")
                 return
             }
@@ -99,7 +104,9 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("cancelling the progress ends a running transfer, which can be requested again", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test(
+        "cancelling the progress ends a running transfer, which can be requested again", .proves("PROG-1"),
+        .timeLimit(.minutes(3)))
     func cancel() async throws {
         try await run { scene in
             server.addFaults("download", .hangs)
@@ -131,7 +138,9 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a cancelled upload has its own error, and an upload cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test(
+        "a cancelled upload has its own error, and an upload cannot be paused", .proves("PROG-1"),
+        .timeLimit(.minutes(3)))
     func cancelUpload() async throws {
         try await run { scene in
             server.addFaults("upload", .hangs)
@@ -185,7 +194,9 @@ struct ContentTransfersTests {
         let content = content()
         server.addFaults("download", .hangs)
         try await withTemporaryFolder { url in
-            let transfers = ContentTransfers(server: server, folder: try ContentFolder(url: url), queue: .init(isConnected: true)) { _ in }
+            let transfers = ContentTransfers(
+                server: server, folder: try ContentFolder(url: url), queue: .init(isConnected: true)
+            ) { _ in }
             let running = Task { await transfers.run() }
             let waiting = Task { try await transfers.download(content) }
             await server.waitForCall("download fresh 0")

@@ -9,7 +9,9 @@ struct DiskPlanTests {
     /// Ten files of 10 bytes, with the times of use 0, 1, 2, …
     private let files = (0..<10).map { DiskPlan.File(name: "f\($0)", size: 10, usedAt: Int64($0), isOnServer: true) }
 
-    private func deleted(_ files: [DiskPlan.File], capacity: Int) -> [String] { DiskPlan(files: files, capacity: capacity).deletions.map(\.name) }
+    private func deleted(_ files: [DiskPlan.File], capacity: Int) -> [String] {
+        DiskPlan(files: files, capacity: capacity).deletions.map(\.name)
+    }
 
     @Test("files within the limit, or without one, stay", .proves("PART-7"), arguments: [0, 100, 101, 1000])
     func stays(_ capacity: Int) { #expect(deleted(files, capacity: capacity) == []) }
@@ -22,7 +24,9 @@ struct DiskPlanTests {
     }
 
     @Test("a deletion down to exactly 80 % is sufficient")
-    func exact() { #expect(deleted(files + [.init(name: "new", size: 1, usedAt: 99, isOnServer: true)], capacity: 100).count == 3) }
+    func exact() {
+        #expect(deleted(files + [.init(name: "new", size: 1, usedAt: 99, isOnServer: true)], capacity: 100).count == 3)
+    }
 
     @Test("files awaiting upload stay and count", .proves("PART-7"))
     func unsent() {

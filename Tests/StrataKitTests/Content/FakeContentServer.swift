@@ -73,7 +73,9 @@ final class FakeContentServer: ContentServer {
         return ContentLocation(id: id, size: size, uploadURL: "up:\(id)", downloadURL: nil, expires: nil)
     }
 
-    func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws {
+    func upload(
+        _ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void
+    ) async throws {
         let fault = try called("upload")
         if case .hangs = fault { try await hang() }
         let data = try Data(contentsOf: file)
@@ -91,7 +93,8 @@ final class FakeContentServer: ContentServer {
     func locate(_ id: ContentID) async throws -> ContentLocation {
         _ = try called("locate")
         let (data, isUploaded) = state.withLock { ($0.contents[id], $0.isUploaded) }
-        return ContentLocation(id: id, size: data?.count ?? 0, uploadURL: nil, downloadURL: isUploaded ? "fresh:\(id)" : nil, expires: nil)
+        return ContentLocation(
+            id: id, size: data?.count ?? 0, uploadURL: nil, downloadURL: isUploaded ? "fresh:\(id)" : nil, expires: nil)
     }
 
     func download(

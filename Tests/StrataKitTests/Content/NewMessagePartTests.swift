@@ -12,7 +12,8 @@ func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) async thr
     return try await body(folder)
 }
 
-func expectError(_ code: StrataError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
+func expectError(_ code: StrataError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void)
+{
     let error = #expect(throws: StrataError.self, sourceLocation: sourceLocation) { try body() }
     #expect(error?.code == code, sourceLocation: sourceLocation)
 }
@@ -22,11 +23,16 @@ struct NewMessagePartTests {
     @Test(
         "a MIME type has two words with one slash between them", .proves("PART-1"),
         arguments: ["text/plain", "a/b", "text/html;charset=utf-8", "application/x.y+json"])
-    func validTypes(_ type: String) throws { #expect(try NewMessagePart(mimeType: type, data: Data()).mimeType == type) }
+    func validTypes(_ type: String) throws {
+        #expect(try NewMessagePart(mimeType: type, data: Data()).mimeType == type)
+    }
 
     @Test(
         "any other MIME type is refused", .proves("PART-1"),
-        arguments: ["", "/", "text", "text/", "/plain", "a/b/c", "text/plain; charset=utf-8", " a/b", "a/b\n", "a\u{a0}b/c", "a/ü", "a/\0"])
+        arguments: [
+            "", "/", "text", "text/", "/plain", "a/b/c", "text/plain; charset=utf-8", " a/b", "a/b\n", "a\u{a0}b/c",
+            "a/ü", "a/\0",
+        ])
     func invalidTypes(_ type: String) {
         expectError(.invalidArgument) { _ = try NewMessagePart(mimeType: type, data: Data()) }
         expectError(.invalidArgument) { _ = try NewMessagePart(mimeType: type, fileURL: URL(fileURLWithPath: "/")) }
@@ -35,7 +41,9 @@ struct NewMessagePartTests {
     @Test("a type has at most 255 characters")
     func longType() throws {
         _ = try NewMessagePart(mimeType: "a/" + String(repeating: "b", count: 253), data: Data())
-        expectError(.invalidArgument) { _ = try NewMessagePart(mimeType: "a/" + String(repeating: "b", count: 254), data: Data()) }
+        expectError(.invalidArgument) {
+            _ = try NewMessagePart(mimeType: "a/" + String(repeating: "b", count: 254), data: Data())
+        }
     }
 
     @Test("a text part is text/plain in UTF-8", .proves("PART-1"))
@@ -83,8 +91,10 @@ struct NewMessagePartTests {
     @Test("the extension of a file follows from the type, and contains nothing that a sender could exploit (PART-4)")
     func extensions() {
         let cases = [
-            "text/plain": "txt", "Text/Plain;charset=utf-8": "txt", "image/jpeg": "jpg", "image/png": "png", "video/mp4": "mp4", "a/../../x": "bin",
-            "a/b.c": "bin", "a/x-y": "bin", "a/verylongsubtype": "bin", "nonsense": "bin", "": "bin", "image/SVG+xml": "svg", "a/ü": "bin",
+            "text/plain": "txt", "Text/Plain;charset=utf-8": "txt", "image/jpeg": "jpg", "image/png": "png",
+            "video/mp4": "mp4", "a/../../x": "bin",
+            "a/b.c": "bin", "a/x-y": "bin", "a/verylongsubtype": "bin", "nonsense": "bin", "": "bin",
+            "image/SVG+xml": "svg", "a/ü": "bin",
         ]
         for (type, expected) in cases { #expect(MIMEType.fileExtension(type) == expected, "\(type)") }
     }

@@ -92,7 +92,11 @@ struct PartPlacementTests {
         #expect(!texts.downloads(mimeType: "text/plain", size: 101, wasPurged: false))
         #expect(!texts.downloads(mimeType: "text/plain", size: 1, wasPurged: true))
         #expect(!texts.downloads(mimeType: "image/png", size: 1, wasPurged: false))
-        #expect(ContentOptions(autodownloadMIMETypes: nil, autodownloadMaximumContentSize: 1).downloads(mimeType: "x/y", size: 1, wasPurged: false))
-        #expect(!ContentOptions(autodownloadMIMETypes: [], autodownloadMaximumContentSize: 1).downloads(mimeType: "x/y", size: 1, wasPurged: false))
+        #expect(
+            ContentOptions(autodownloadMIMETypes: nil, autodownloadMaximumContentSize: 1)
+                .downloads(mimeType: "x/y", size: 1, wasPurged: false))
+        #expect(
+            !ContentOptions(autodownloadMIMETypes: [], autodownloadMaximumContentSize: 1)
+                .downloads(mimeType: "x/y", size: 1, wasPurged: false))
     }
 }

@@ -36,7 +36,9 @@ struct TransferProgressTests {
         #expect(progress.fraction == 1)
     }
 
-    @Test("every iterator receives the fractions from the present one to the end", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test(
+        "every iterator receives the fractions from the present one to the end", .proves("PROG-1"),
+        .timeLimit(.minutes(3)))
     func iterates() async {
         let progress = TransferProgress(total: 4)
         progress.update(completed: 1)
@@ -65,7 +67,9 @@ struct TransferProgressTests {
     func cancel() {
         let count = Mutex(0)
         func make(isCancellable: Bool = true) -> TransferProgress {
-            TransferProgress(total: 1, isCancellable: isCancellable) { request in if request == .cancel { count.withLock { $0 += 1 } } }
+            TransferProgress(total: 1, isCancellable: isCancellable) { request in
+                if request == .cancel { count.withLock { $0 += 1 } }
+            }
         }
         let (progress, fixed, done) = (make(), make(isCancellable: false), make())
         progress.cancel()
@@ -80,7 +84,9 @@ struct TransferProgressTests {
     @Test("a pausable progress is paused and resumed until it is finished", .proves("PROG-1"))
     func pause() {
         let requests = Mutex<[TransferProgress.Request]>([])
-        let progress = TransferProgress(total: 1, isCancellable: true, isPausable: true) { request in requests.withLock { $0.append(request) } }
+        let progress = TransferProgress(total: 1, isCancellable: true, isPausable: true) { request in
+            requests.withLock { $0.append(request) }
+        }
         progress.resume()
         progress.pause()
         progress.pause()
@@ -110,7 +116,9 @@ struct TransferProgressTests {
     }
 
     @MainActor
-    @Test("an iterator receives the progress in its own isolation, whatever changes it", .proves("PROG-2"), .timeLimit(.minutes(3)))
+    @Test(
+        "an iterator receives the progress in its own isolation, whatever changes it", .proves("PROG-2"),
+        .timeLimit(.minutes(3)))
     func isolation() async {
         let progress = TransferProgress(total: 100)
         let work = Task.detached {
@@ -137,7 +145,9 @@ struct TransferProgressTests {
         }
     }
 
-    @Test("aggregate progress counts by bytes, and ends with the last transfer", .proves("PROG-1"), .timeLimit(.minutes(3)))
+    @Test(
+        "aggregate progress counts by bytes, and ends with the last transfer", .proves("PROG-1"),
+        .timeLimit(.minutes(3)))
     func aggregate() async {
         let (small, large) = (TransferProgress(total: 100), TransferProgress(total: 300))
         let all = AggregateProgress([small, large])
@@ -154,7 +164,8 @@ struct TransferProgressTests {
     @Test("aggregate progress cancels or pauses its unfinished transfers", .proves("PROG-1"))
     func aggregateControls() {
         let (done, open) = (
-            TransferProgress(total: 1, isCancellable: true), TransferProgress(total: 1, isCancellable: true, isPausable: true)
+            TransferProgress(total: 1, isCancellable: true),
+            TransferProgress(total: 1, isCancellable: true, isPausable: true)
         )
         let all = AggregateProgress([done, open])
         #expect(all.isCancellable && !all.isPausable)

@@ -20,10 +20,14 @@ struct TransferQueueTests {
         queue.addTransfer(download(index), rank: .init(isRequested: requested, ordering: ordering))
     }
 
-    private mutating func addUpload(_ index: Int) -> [TransferQueue.Action] { queue.addTransfer(upload(index), rank: .init(isRequested: true)) }
+    private mutating func addUpload(_ index: Int) -> [TransferQueue.Action] {
+        queue.addTransfer(upload(index), rank: .init(isRequested: true))
+    }
 
     /// Reports a failed attempt at a second after the start.
-    private mutating func fail(_ id: TransferID, _ failure: RequestFailure, progress: Bool = false, at second: Double = 0) -> [TransferQueue.Action] {
+    private mutating func fail(
+        _ id: TransferID, _ failure: RequestFailure, progress: Bool = false, at second: Double = 0
+    ) -> [TransferQueue.Action] {
         queue.transferFailed(id, failure: failure, madeProgress: progress, at: start + second, random: 1)
     }
 

@@ -54,12 +54,15 @@ final class HostileServer {
         let pool = try StoreFile.open(file)
         self.pool = pool
         let failures = failures
-        let options = StrataClient.Options(server: URL(filePath: "/"), syncPolicy: traffic.values.generator.pick(Self.policies), logger: Self.logger)
+        let options = StrataClient.Options(
+            server: URL(filePath: "/"), syncPolicy: traffic.values.generator.pick(Self.policies), logger: Self.logger)
         let dependencies = SyncEngine.Dependencies(
             server: client, options: options, link: link, logger: options.logger, publishChanges: { _ in },
-            publish: { event in if case .storeFailed(let error) = event { failures.add("the store failed: \(error)") } }, publishTyping: { _ in },
+            publish: { event in if case .storeFailed(let error) = event { failures.add("the store failed: \(error)") }
+            }, publishTyping: { _ in },
             signInNeeded: { _, _ in })
-        let engine = try SyncEngine(database: pool, me: WireJSON.ana, token: "token", contentFolder: content, dependencies: dependencies)
+        let engine = try SyncEngine(
+            database: pool, me: WireJSON.ana, token: "token", contentFolder: content, dependencies: dependencies)
         self.engine = engine
         try await connect(engine)
     }
@@ -85,9 +88,12 @@ final class HostileServer {
         self.engine = nil
         try pool.close()
         try await open()
-        if FileManager.default.fileExists(atPath: file.path + ".damaged") { defects.append("after \(fed) inputs the store was rebuilt") }
+        if FileManager.default.fileExists(atPath: file.path + ".damaged") {
+            defects.append("after \(fed) inputs the store was rebuilt")
+        }
         guard let now = await self.engine?.pendingChangeCount, now == waiting else {
-            return defects.append("after \(fed) inputs \(waiting) changes were to be sent, and others after opening the store again")
+            return defects.append(
+                "after \(fed) inputs \(waiting) changes were to be sent, and others after opening the store again")
         }
     }
 
@@ -113,7 +119,9 @@ final class HostileServer {
 
     private func packets(to engine: SyncEngine, isLive: Bool) async throws {
         guard let socket = await engine.socket else { return }
-        if !isLive, traffic.values.generator.chance(50) { for packet in traffic.liveness() { socket.socket.textReceived(packet.text) } }
+        if !isLive, traffic.values.generator.chance(50) {
+            for packet in traffic.liveness() { socket.socket.textReceived(packet.text) }
+        }
         let requests = await engine.requests.unanswered.map { SyncEngine.requestID($0) }.sorted()
         for _ in 0..<traffic.values.generator.int(1...3) {
             let text = traffic.packet(requests: requests).text
@@ -130,12 +138,17 @@ final class HostileServer {
         let loads = await engine.machine.loads.awaited.sorted { "\($0)" < "\($1)" }
         guard !loads.isEmpty else { return }
         let load = traffic.values.generator.pick(loads)
-        let page = LoadPage(path: "/x", below: traffic.values.generator.chance(50) ? Int64(traffic.values.generator.int(0...400_000)) : nil)
-        await engine.loadAnswered(load, page: page, answer: traffic.answer(to: load), askedOn: await engine.socket?.number, token: "token")
+        let page = LoadPage(
+            path: "/x",
+            below: traffic.values.generator.chance(50) ? Int64(traffic.values.generator.int(0...400_000)) : nil)
+        await engine.loadAnswered(
+            load, page: page, answer: traffic.answer(to: load), askedOn: await engine.socket?.number, token: "token")
     }
 
     private func answerChange(of engine: SyncEngine) async {
-        guard let id = await engine.requests.unanswered.sorted(by: { $0.uuidString < $1.uuidString }).first else { return }
+        guard let id = await engine.requests.unanswered.sorted(by: { $0.uuidString < $1.uuidString }).first else {
+            return
+        }
         await engine.answered(id, with: ServerAnswer(traffic.answer(to: nil)), to: "token")
     }
 
@@ -144,7 +157,9 @@ final class HostileServer {
     /// Makes a change, as an app does. Refusals are expected.
     private func act(_ engine: SyncEngine) async throws {
         let (id, message, user) = (traffic.conversation(), traffic.message(), traffic.user())
-        let (number, new) = (traffic.values.generator.int(0...9), MessageID(rawValue: traffic.values.generator.newUUID()))
+        let (number, new) = (
+            traffic.values.generator.int(0...9), MessageID(rawValue: traffic.values.generator.newUUID())
+        )
         do {
             try await engine.change { store in
                 switch number {
@@ -211,12 +226,15 @@ private final class SilentPeer: Sendable {
     private let server: any Channel
 
     init() async throws {
-        server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0).get()
+        server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
     }
 
     func connect() async throws -> any Channel {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(FrameSink()) } }
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(FrameSink()) }
+            }
             .connect(host: "127.0.0.1", port: server.localAddress?.port ?? 0)
             .get()
     }

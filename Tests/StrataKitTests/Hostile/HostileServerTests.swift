@@ -23,7 +23,8 @@ struct HostileServerTests {
         defer { try? FileManager.default.removeItem(at: folder) }
         if Self.onlySeed != nil { return try await Self.feed(seed, folder.path) }
         let path = folder.path
-        let result = await #expect(processExitsWith: .success, "STRATA_HOSTILE_SEED=\(seed) shows the error") { [seed, path = path as String] in
+        let result = await #expect(processExitsWith: .success, "STRATA_HOSTILE_SEED=\(seed) shows the error") {
+            [seed, path = path as String] in
             try await Self.feed(seed, path)
         }
         guard result == nil else { return }

@@ -9,7 +9,9 @@ import Testing
 
 @Suite("a socket whose server violates the protocol")
 struct HostileSocketTests {
-    private func connected(_ options: ProtocolSocket.Options = .init()) throws -> (channel: EmbeddedChannel, socket: ProtocolSocket) {
+    private func connected(
+        _ options: ProtocolSocket.Options = .init()
+    ) throws -> (channel: EmbeddedChannel, socket: ProtocolSocket) {
         let channel = EmbeddedChannel()
         let socket = ProtocolSocket(channel: channel, options: options)
         try channel.pipeline.syncOperations.addHandler(SocketHandler(socket: socket))

@@ -25,7 +25,9 @@ struct HostileTraffic {
     mutating func conversation() -> ConversationID { .test(int(1...4)) }
     mutating func message() -> MessageID { .test(int(1...24)) }
     private mutating func announcement() -> AnnouncementID { .test(int(1...6)) }
-    mutating func user() -> UserID { pick([WireJSON.ana, WireJSON.ben, WireJSON.cleo, UserID(trusted: "d.é \u{301}/%")]) }
+    mutating func user() -> UserID {
+        pick([WireJSON.ana, WireJSON.ben, WireJSON.cleo, UserID(trusted: "d.é \u{301}/%")])
+    }
 
     /// Returns a plausible or an invalid number for positions, counts and sizes.
     private mutating func number() -> Int64 {
@@ -33,7 +35,8 @@ struct HostileTraffic {
     }
 
     private static let extremes: [Int64] = [
-        .max, .min, .max - 1, -1, -8192, 1 << 62, (1 << 62) - 1, 1 << 49, (1 << 49) - 1, Int64(Int32.max), Int64(Int32.max) + 1, 1 << 53,
+        .max, .min, .max - 1, -1, -8192, 1 << 62, (1 << 62) - 1, 1 << 49, (1 << 49) - 1, Int64(Int32.max),
+        Int64(Int32.max) + 1, 1 << 53,
     ]
 
     private mutating func place() -> Int64 {
@@ -43,7 +46,8 @@ struct HostileTraffic {
 
     private mutating func time() -> JSONValue {
         pick([
-            "2018-05-04T09:31:00.000Z", "2018-05-04T09:31:00.001Z", "9999-12-31T23:59:60Z", "0000-01-01T00:00:00+23:59", "2018-05-04", nil, 7,
+            "2018-05-04T09:31:00.000Z", "2018-05-04T09:31:00.001Z", "9999-12-31T23:59:60Z", "0000-01-01T00:00:00+23:59",
+            "2018-05-04", nil, 7,
             "99999999999999999999-01-01T00:00:00Z", "-2147483648-01-01T00:00:00.99999999999999999999Z",
         ])
     }
@@ -67,7 +71,8 @@ struct HostileTraffic {
         var users = (0..<int(0...3)).map { _ in user() }
         if chance(80) { users.append(WireJSON.ana) }
         var json = WireJSON.conversation(
-            conversation(), participants: users, metadata: tree(), isDistinct: chance(40), epoch: pick(["first", "first", "first", "second"]))
+            conversation(), participants: users, metadata: tree(), isDistinct: chance(40),
+            epoch: pick(["first", "first", "first", "second"]))
         json["position"] = .integer(number())
         json["unread_message_count"] = .integer(number())
         json["total_message_count"] = .integer(number())
@@ -79,7 +84,8 @@ struct HostileTraffic {
     private mutating func messageObject(in id: ConversationID? = nil) -> JSONValue {
         let message = message()
         var json = WireJSON.message(
-            message, in: id ?? conversation(), at: 1, from: user(), isUnread: chance(50), parts: (0..<int(0...3)).map { _ in part(of: message) })
+            message, in: id ?? conversation(), at: 1, from: user(), isUnread: chance(50),
+            parts: (0..<int(0...3)).map { _ in part(of: message) })
         json["position"] = .integer(place())
         json["updated_at"] = time()
         json["sent_at"] = time()
@@ -95,7 +101,10 @@ struct HostileTraffic {
         json["updated_at"] = time()
         if chance(50) {
             json["body"] = nil
-            json["content"] = ["id": .string(id.layerID), "download_url": "http://127.0.0.1:1/x", "expiration": time(), "size": .integer(number())]
+            json["content"] = [
+                "id": .string(id.layerID), "download_url": "http://127.0.0.1:1/x", "expiration": time(),
+                "size": .integer(number()),
+            ]
         } else if chance(30) {
             (json["encoding"], json["body"]) = ("base64", pick(["aGk=", "====", text()]))
         }
@@ -123,7 +132,9 @@ struct HostileTraffic {
     func liveness() -> [JSONValue] {
         ["baseline", "replay"]
             .map { id in
-                let body: JSONValue = ["request_id": .string(id), "success": true, "data": ["complete": true, "epoch": "first"]]
+                let body: JSONValue = [
+                    "request_id": .string(id), "success": true, "data": ["complete": true, "epoch": "first"],
+                ]
                 return ["type": "response", "timestamp": "2018-05-04T09:31:00.000Z", "body": body]
             }
     }
@@ -186,12 +197,15 @@ struct HostileTraffic {
                 case 2: return WireJSON.set(pick(["unread_message_count", "total_message_count"]), .integer(number()))
                 case 3: return WireJSON.set("last_message", messageObject())
                 case 4: return WireJSON.delete(pick(["metadata", "metadata.a", "metadata.", "metadata.a.b"]))
-                case 5: return WireJSON.set("metadata" + String(repeating: ".a", count: pick([0, 1, 2, 33, 20_000])), tree())
+                case 5:
+                    return WireJSON.set(
+                        "metadata" + String(repeating: ".a", count: pick([0, 1, 2, 33, 20_000])), tree())
                 default: return WireJSON.set(pick(["distinct", "participants", "metadata.title"]), values.value())
                 }
             }
         return WireJSON.change(
-            "update", "Conversation", conversation().layerID, at: chance(80) ? number() : nil, user: chance(30) ? number() : nil, .array(operations))
+            "update", "Conversation", conversation().layerID, at: chance(80) ? number() : nil,
+            user: chance(30) ? number() : nil, .array(operations))
     }
 
     private mutating func messageUpdate() -> JSONValue {
@@ -201,24 +215,30 @@ struct HostileTraffic {
                 switch int(0...4) {
                 case 0: return WireJSON.status(pick(["sent", "delivered", "read", "x"]), of: user())
                 case 1: return ["operation": "add", "property": "parts", "value": part(of: id)]
-                case 2: return ["operation": pick(["remove", "delete"]), "property": "parts", "id": part(of: id)["id"]]
+                case 2:
+                    return ["operation": pick(["remove", "delete"]), "property": "parts", "id": part(of: id)["id"]]
                 case 3: return WireJSON.set("parts", .array((0..<int(0...3)).map { _ in part(of: id) }))
                 default: return WireJSON.set("updated_at", time())
                 }
             }
-        return WireJSON.change("update", "Message", id.layerID, at: number(), in: chance(80) ? conversation() : nil, .array(operations))
+        return WireJSON.change(
+            "update", "Message", id.layerID, at: number(), in: chance(80) ? conversation() : nil, .array(operations))
     }
 
     private mutating func partUpdate() -> JSONValue {
         let part = part(of: message())
-        let members = ["mime_type", "body", "encoding", "content", "size", "updated_at"].map { WireJSON.set($0, part[$0]) }
-        return WireJSON.change("update", "MessagePart", part["id"].string ?? "", at: number(), in: conversation(), .array(members))
+        let members = ["mime_type", "body", "encoding", "content", "size", "updated_at"]
+            .map { WireJSON.set($0, part[$0]) }
+        return WireJSON.change(
+            "update", "MessagePart", part["id"].string ?? "", at: number(), in: conversation(), .array(members))
     }
 
     private mutating func ownChange(_ type: String, _ id: String, _ object: JSONValue) -> JSONValue {
         let operation = pick(["create", "update", "delete"])
         let steps: JSONValue = [
-            WireJSON.set(pick(["display_name", "metadata", "presence.status", "presence.last_seen_at", "blocked"]), values.value()),
+            WireJSON.set(
+                pick(["display_name", "metadata", "presence.status", "presence.last_seen_at", "blocked"]),
+                values.value()),
             WireJSON.set("blocked", .bool(chance(50))), WireJSON.set("recipient_status.x", "read"),
         ]
         return WireJSON.change(operation, type, id, user: number(), operation == "update" ? steps : object)
@@ -241,17 +261,25 @@ struct HostileTraffic {
         case 0: return conversationObject()
         case 1: return messageObject()
         case 2: return ["complete": .bool(chance(80)), "epoch": pick(["first", "second", nil])]
-        default: return ["changes": .array((0..<int(0...2)).map { _ in ownChange("Identity", user().layerID, identityObject())["body"] })]
+        default:
+            return [
+                "changes": .array(
+                    (0..<int(0...2)).map { _ in ownChange("Identity", user().layerID, identityObject())["body"] })
+            ]
         }
     }
 
     private mutating func error() -> JSONValue {
         let id = pick([
-            "id_in_use", "conflict", "predecessor_failed", "service_unavailable", "not_found", "access_denied", "invalid_property", "x",
+            "id_in_use", "conflict", "predecessor_failed", "service_unavailable", "not_found", "access_denied",
+            "invalid_property", "x",
         ])
         return [
             "id": .string(id), "message": text(),
-            "data": pick([conversationObject(), messageObject(), ["property": "parts.0.content"], ["property": "metadata.a"], values.value()]),
+            "data": pick([
+                conversationObject(), messageObject(), ["property": "parts.0.content"], ["property": "metadata.a"],
+                values.value(),
+            ]),
         ]
     }
 
@@ -265,12 +293,17 @@ struct HostileTraffic {
         var headers: [(String, String)] = []
         if chance(40) {
             let next = "<https://chat.example.org/x?from_id=1>; rel=\"next\""
-            headers.append(("Link", pick([next, next, "<>; rel=\"next\"", "<a b>; rel=\"next\"", "> rel=\"next\"", values.text()])))
+            headers.append(
+                (
+                    "Link",
+                    pick([next, next, "<>; rel=\"next\"", "<a b>; rel=\"next\"", "> rel=\"next\"", values.text()])
+                ))
         }
         for name in ["Layer-Count", "Retry-After", "Strata-Position", "Strata-User-Position"] where chance(60) {
             headers.append((name, chance(80) ? "\(number())" : "99999999999999999999"))
         }
-        return RESTResponse(status: status, headers: headers.map { .init(name: $0, value: $1) }, body: Data(json.text.utf8))
+        return RESTResponse(
+            status: status, headers: headers.map { .init(name: $0, value: $1) }, body: Data(json.text.utf8))
     }
 
     private mutating func page(of load: SyncLoad?) -> JSONValue {
@@ -281,7 +314,8 @@ struct HostileTraffic {
                     .map { _ in
                         var object = conversationObject()
                         if let id = ConversationID(parsing: object["id"].string ?? "") {
-                            object["messages"] = .array((0..<int(0...4)).map { _ in messageObject(in: chance(90) ? id : nil) })
+                            object["messages"] = .array(
+                                (0..<int(0...4)).map { _ in messageObject(in: chance(90) ? id : nil) })
                         }
                         return object
                     })

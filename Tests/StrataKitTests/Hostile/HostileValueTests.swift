@@ -47,7 +47,8 @@ struct HostileValueTests {
     func newcomer(_ position: Int64) throws {
         let store = try store()
         try store.apply(
-            WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)), WireJSON.updated(chat, at: position, WireJSON.add(WireJSON.cleo)))
+            WireJSON.created(WireJSON.message(.test(5), in: chat, at: 5)),
+            WireJSON.updated(chat, at: position, WireJSON.add(WireJSON.cleo)))
         #expect(try store.messages(in: chat).count == 4)
     }
 
@@ -55,7 +56,8 @@ struct HostileValueTests {
     func ownLog(_ position: Int64) throws {
         let store = try store()
         try store.apply(WireJSON.counts(of: chat, user: position, unread: 0, total: 3))
-        let name = WireJSON.change("create", "Identity", WireJSON.cleo.layerID, user: 8, WireJSON.identity(WireJSON.cleo, name: "Cleo"))
+        let name = WireJSON.change(
+            "create", "Identity", WireJSON.cleo.layerID, user: 8, WireJSON.identity(WireJSON.cleo, name: "Cleo"))
         try store.apply(name)
         #expect(try store.core.read { try $0.identity(WireJSON.cleo).displayName } == "Cleo")
         #expect(store.core.cursor.userPosition == 8)
@@ -64,7 +66,8 @@ struct HostileValueTests {
     @Test("an answer with an impossible position ends its change", .proves("SYNC-74"), arguments: numbers)
     func answer(_ position: Int64) throws {
         let header = RESTResponse.Header(name: "Strata-Position", value: "\(position)")
-        guard case .success(_, let positions) = ServerAnswer(RESTResponse(status: 200, headers: [header], body: Data())) else {
+        guard case .success(_, let positions) = ServerAnswer(RESTResponse(status: 200, headers: [header], body: Data()))
+        else {
             throw StrataError(.unknown, "no success")
         }
         #expect(positions == .init())
@@ -72,15 +75,21 @@ struct HostileValueTests {
 
     // MARK: Sizes
 
-    @Test("an impossible content size counts as 0", .proves("SYNC-74"), arguments: [.min, -1, (1 << 53) + 1, .max] as [Int64])
+    @Test(
+        "an impossible content size counts as 0", .proves("SYNC-74"),
+        arguments: [.min, -1, (1 << 53) + 1, .max] as [Int64])
     func size(_ size: Int64) {
-        let part: JSONValue = ["id": .string(WireJSON.partLayerID(UUID(), of: .test(1))), "mime_type": "text/plain", "size": .integer(size)]
+        let part: JSONValue = [
+            "id": .string(WireJSON.partLayerID(UUID(), of: .test(1))), "mime_type": "text/plain",
+            "size": .integer(size),
+        ]
         #expect(WireObjects.part(part)?.size == 0)
     }
 
     @Test("sums of sizes do not overflow", .proves("SYNC-74"))
     func sums() {
-        let files = (0..<4).map { DiskPlan.File(name: "f\($0)", size: $0 == 0 ? .min : .max, usedAt: Int64($0), isOnServer: true) }
+        let files = (0..<4)
+            .map { DiskPlan.File(name: "f\($0)", size: $0 == 0 ? .min : .max, usedAt: Int64($0), isOnServer: true) }
         #expect(DiskPlan(files: files, capacity: 1000).deletions.map(\.name) == ["f0", "f1"])
         let transfers = [TransferProgress(total: .max), TransferProgress(total: .max), TransferProgress(total: .min)]
         for transfer in transfers { transfer.update(completed: .max) }
@@ -98,7 +107,8 @@ struct HostileValueTests {
         try store.apply(
             WireJSON.created(WireJSON.conversation(chat, at: 9, metadata: [path: "x", "b": "y"])),
             WireJSON.updated(
-                chat, at: 10, WireJSON.set("metadata.\(path)", "x"), WireJSON.set("metadata.c", [path: "x"]), WireJSON.delete("metadata.\(path)")))
+                chat, at: 10, WireJSON.set("metadata.\(path)", "x"), WireJSON.set("metadata.c", [path: "x"]),
+                WireJSON.delete("metadata.\(path)")))
         #expect(try store.metadata(of: chat) == ["b": "y"])
         let deepest = Array(repeating: "a", count: 32).joined(separator: ".")
         try store.apply(WireJSON.updated(chat, at: 11, WireJSON.set("metadata.\(deepest)", "x")))
@@ -110,7 +120,9 @@ struct HostileValueTests {
         let text = String(repeating: "{\"a\":", count: 512) + "\"x\"" + String(repeating: "}", count: 512)
         // The stack size of secondary threads on Apple platforms.
         let values: [String: String] = await withCheckedContinuation { continuation in
-            let thread = Thread { continuation.resume(returning: WireObjects.texts((try? JSONValue(parsing: text)) ?? "not read")) }
+            let thread = Thread {
+                continuation.resume(returning: WireObjects.texts((try? JSONValue(parsing: text)) ?? "not read"))
+            }
             #if DEBUG
             // Stack frames of debug builds are several times as large.
             thread.stackSize = 8 << 20
@@ -127,7 +139,9 @@ struct HostileValueTests {
     @Test("a participant who is listed twice exists once", .proves("SYNC-74"))
     func twice() throws {
         let store = try store()
-        try store.apply(WireJSON.created(WireJSON.conversation(chat, at: 9, participants: [WireJSON.ana, WireJSON.ben, WireJSON.ben])))
+        try store.apply(
+            WireJSON.created(
+                WireJSON.conversation(chat, at: 9, participants: [WireJSON.ana, WireJSON.ben, WireJSON.ben])))
         #expect(try store.participants(of: chat) == [WireJSON.ana, WireJSON.ben])
     }
 

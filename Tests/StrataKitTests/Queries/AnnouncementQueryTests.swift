@@ -26,7 +26,9 @@ struct AnnouncementQueryTests {
 
     @Test("an announcement is in no conversation", .proves("ANN-1"))
     func conversation() {
-        expectStrataError(.unqueryableProperty) { _ = try Query<Announcement>.Predicate.where("conversation", .isEqualTo, nil) }
+        expectStrataError(.unqueryableProperty) {
+            _ = try Query<Announcement>.Predicate.where("conversation", .isEqualTo, nil)
+        }
     }
 
     @Test("each property can be sorted by", arguments: rows.filter { !$0.name.hasPrefix("parts.") }.map(\.name))
@@ -63,13 +65,16 @@ struct IdentityQueryTests {
         .init("metadata.office.city", .lists, "Lima", equal: "ana", absent: "ben me"),
     ]
 
-    @Test("each property takes its operators and no others", .proves("QRY-2", "QRY-4", "QRY-9", "QRY-11"), arguments: rows)
+    @Test(
+        "each property takes its operators and no others", .proves("QRY-2", "QRY-4", "QRY-9", "QRY-11"), arguments: rows
+    )
     func properties(row: PropertyRow<Identity>) throws { try row.check() }
 
     @Test(
         "% is any run of characters and _ one, and letters of ASCII match in either case", .proves("QRY-9"),
         arguments: [
-            ("a%", "ana"), ("%N%", "ana ben"), ("_en", "ben"), ("_", ""), ("", ""), ("%", "ana ben"), ("ANA", "ana"), ("a'%", ""),
+            ("a%", "ana"), ("%N%", "ana ben"), ("_en", "ben"), ("_", ""), ("", ""), ("%", "ana ben"), ("ANA", "ana"),
+            ("a'%", ""),
         ])
     func like(pattern: String, expected: String) throws {
         let query = Query<Identity>(where: { $0.displayName.isLike(pattern) })
@@ -84,6 +89,8 @@ struct IdentityQueryTests {
 
     @Test("a text that names no presence status is refused")
     func unknownStatus() {
-        expectStrataError(.unsupportedPredicate) { _ = try Query<Identity>.Predicate.where("presenceStatus", .isEqualTo, "asleep") }
+        expectStrataError(.unsupportedPredicate) {
+            _ = try Query<Identity>.Predicate.where("presenceStatus", .isEqualTo, "asleep")
+        }
     }
 }

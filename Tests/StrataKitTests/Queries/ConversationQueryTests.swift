@@ -28,10 +28,13 @@ struct ConversationQueryTests {
     func properties(row: PropertyRow<Conversation>) throws { try row.check() }
 
     @Test(
-        "= and ≠ compare the exact participant set including the user; in and not in match any participant", .proves("QRY-10"),
+        "= and ≠ compare the exact participant set including the user; in and not in match any participant",
+        .proves("QRY-10"),
         arguments: [
-            (PredicateOperator.isEqualTo, ["ana"], "1"), (.isEqualTo, ["me", "ana"], "1"), (.isEqualTo, [], "3"), (.isEqualTo, ["ben"], ""),
-            (.isNotEqualTo, ["ana"], "2 3 4"), (.isIn, ["ana"], "1 2"), (.isIn, ["ben", "ana"], "1 2"), (.isIn, ["me"], "1 2 3"), (.isIn, [], ""),
+            (PredicateOperator.isEqualTo, ["ana"], "1"), (.isEqualTo, ["me", "ana"], "1"), (.isEqualTo, [], "3"),
+            (.isEqualTo, ["ben"], ""),
+            (.isNotEqualTo, ["ana"], "2 3 4"), (.isIn, ["ana"], "1 2"), (.isIn, ["ben", "ana"], "1 2"),
+            (.isIn, ["me"], "1 2 3"), (.isIn, [], ""),
             (.isNotIn, ["ben"], "1 3 4"), (.isNotIn, ["me"], "4"), (.isNotIn, [], "1 2 3 4"),
         ])
     func participants(comparison: PredicateOperator, users: [String], expected: String) throws {
@@ -42,29 +45,44 @@ struct ConversationQueryTests {
     @Test("participants may be user ids, their texts, identities, or one user alone", .proves("QRY-10"))
     func participantValues() throws {
         let values: [any QueryValueConvertible] = [
-            ["ana"], [Example.user("ana")], [Identity(userID: Example.user("ana"))], Set([Example.user("ana")]), "ana", Example.user("ana"),
+            ["ana"], [Example.user("ana")], [Identity(userID: Example.user("ana"))], Set([Example.user("ana")]), "ana",
+            Example.user("ana"),
         ]
         for value in values {
-            #expect(try QueryStore().list(Query<Conversation>(predicate: try .where("participants", .isEqualTo, value))) == ["1"])
+            #expect(
+                try QueryStore().list(Query<Conversation>(predicate: try .where("participants", .isEqualTo, value)))
+                    == ["1"])
         }
     }
 
     @Test("no conversation is without participants, not even one that the user was removed from", .proves("QRY-10"))
     func noParticipants() throws {
-        #expect(try QueryStore().list(Query<Conversation>(predicate: try .where("participants", .isEqualTo, nil))) == [])
-        #expect(try QueryStore().list(Query<Conversation>(predicate: try .where("participants", .isNotEqualTo, nil))) == ["1", "2", "3", "4"])
+        #expect(
+            try QueryStore().list(Query<Conversation>(predicate: try .where("participants", .isEqualTo, nil))) == [])
+        #expect(
+            try QueryStore().list(Query<Conversation>(predicate: try .where("participants", .isNotEqualTo, nil))) == [
+                "1", "2", "3", "4",
+            ])
     }
 
-    @Test("participants take no other operators", arguments: [PredicateOperator.isLessThan, .isGreaterThanOrEqualTo, .like])
+    @Test(
+        "participants take no other operators",
+        arguments: [PredicateOperator.isLessThan, .isGreaterThanOrEqualTo, .like])
     func participantOperators(comparison: PredicateOperator) {
-        expectStrataError(.unsupportedPredicate) { _ = try Query<Conversation>.Predicate.where("participants", comparison, ["ana"]) }
+        expectStrataError(.unsupportedPredicate) {
+            _ = try Query<Conversation>.Predicate.where("participants", comparison, ["ana"])
+        }
     }
 
     @Test("no predicate finds an invisible conversation", .proves("QRY-1"))
     func hidden() throws {
         let store = try QueryStore()
         #expect(try store.list(Query<Conversation>()) == ["1", "2", "3", "4"])
-        #expect(try store.list(Query<Conversation>(where: { $0.id == Example.conversation(5) || $0.metadata[path: "title"] == "Hidden" })) == [])
+        #expect(
+            try store.list(
+                Query<Conversation>(where: {
+                    $0.id == Example.conversation(5) || $0.metadata[path: "title"] == "Hidden"
+                })) == [])
     }
 
     @Test("an empty visible conversation is found", .proves("QRY-1"))
@@ -72,7 +90,8 @@ struct ConversationQueryTests {
         #expect(try QueryStore().list(Query<Conversation>(where: { $0.lastMessage.id == nil })) == ["3"])
     }
 
-    @Test("a whole dictionary is compared regardless of the order and nesting in which it is written", .proves("QRY-11"))
+    @Test(
+        "a whole dictionary is compared regardless of the order and nesting in which it is written", .proves("QRY-11"))
     func wholeMetadata() throws {
         let query = Query<Conversation>(where: { $0.metadata == ["theme": ["color": "red"], "title": "Lunch"] })
         #expect(try QueryStore().list(query) == ["1"])
@@ -81,7 +100,10 @@ struct ConversationQueryTests {
 
     @Test("a key path to a group has no text", .proves("QRY-11"))
     func group() throws {
-        #expect(try QueryStore().list(Query<Conversation>(where: { $0.metadata[path: "theme"] == nil })) == ["1", "2", "3", "4"])
+        #expect(
+            try QueryStore().list(Query<Conversation>(where: { $0.metadata[path: "theme"] == nil })) == [
+                "1", "2", "3", "4",
+            ])
     }
 
     @Test(
@@ -98,8 +120,10 @@ struct ConversationQueryTests {
     @Test("the former id of a conversation finds it and its messages", .proves("CONV-32"))
     func formerID() throws {
         let store = try QueryStore()
-        try store.write("INSERT INTO alias VALUES (?, ?)", [Example.conversation(9).blob, Example.conversation(1).blob])
+        try store.write(
+            "INSERT INTO alias VALUES (?, ?)", [Example.conversation(9).blob, Example.conversation(1).blob])
         #expect(try store.list(Query<Conversation>(where: { $0.id == Example.conversation(9) })) == ["1"])
-        #expect(try store.list(Query<Message>(where: { $0.conversationID.isIn([Example.conversation(9)]) })) == ["1", "2"])
+        #expect(
+            try store.list(Query<Message>(where: { $0.conversationID.isIn([Example.conversation(9)]) })) == ["1", "2"])
     }
 }

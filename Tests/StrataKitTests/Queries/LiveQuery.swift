@@ -14,8 +14,11 @@ struct LiveQuery {
 
     init(window: Int? = nil, updatable: [any PartialKeyPath<Message> & Sendable]? = nil) throws {
         let (store, gate) = (try QueryStore(isEmpty: true), ReadingGate())
-        for number in 1...4 { try store.addMessage(number, in: 1, position: Int64(number) * 10, from: "ana", isUnread: true) }
-        let query = Query<Message>(where: { $0.conversationID == Example.conversation(1) }, sortBy: [.ascending(\.position)])
+        for number in 1...4 {
+            try store.addMessage(number, in: 1, position: Int64(number) * 10, from: "ana", isUnread: true)
+        }
+        let query = Query<Message>(
+            where: { $0.conversationID == Example.conversation(1) }, sortBy: [.ascending(\.position)])
         let (stream, notices) = AsyncStream.makeStream(of: Set<ChangedKind>.self)
         (self.store, self.gate, self.notices) = (store, gate, notices)
         controller = try QueryController(

@@ -35,8 +35,11 @@ struct MessageQueryTests {
         let store = try QueryStore()
         #expect(try store.list(Query<Message>(predicate: try .where("index", .isEqualTo, Int64(8192)))) == ["1"])
         #expect(try store.list(Query<Message>(predicate: try .where("sender.name", .isEqualTo, "Ana"))) == ["1"])
-        #expect(try store.list(Query<Message>(predicate: try .where("conversationID", .isEqualTo, Example.conversation(4)))) == ["5"])
-        #expect(try store.list(Query<Message>(predicate: try .where("parts.mimeType", .isEqualTo, "text/html"))) == ["5"])
+        #expect(
+            try store.list(Query<Message>(predicate: try .where("conversationID", .isEqualTo, Example.conversation(4))))
+                == ["5"])
+        #expect(
+            try store.list(Query<Message>(predicate: try .where("parts.mimeType", .isEqualTo, "text/html"))) == ["5"])
     }
 
     @Test("an id may be given as text, URL or object")
@@ -44,17 +47,25 @@ struct MessageQueryTests {
         let store = try QueryStore()
         let whole = try #require(try store.read { try $0.conversation(Example.conversation(1)) })
         let values: [any QueryValueConvertible] = [
-            Example.conversation(1).layerID, Example.conversation(1).description, try #require(URL(string: whole.id.layerID)), whole,
+            Example.conversation(1).layerID, Example.conversation(1).description,
+            try #require(URL(string: whole.id.layerID)), whole,
         ]
-        for value in values { #expect(try store.list(Query<Message>(predicate: try .where("conversation", .isEqualTo, value))) == ["1", "2"]) }
+        for value in values {
+            #expect(
+                try store.list(Query<Message>(predicate: try .where("conversation", .isEqualTo, value))) == ["1", "2"])
+        }
     }
 
     @Test(
         "the id of another kind of object, and an invalid id, are refused",
         arguments: [Example.message(1).layerID, "lunch", "layer:///conversations/"])
     func wrongID(text: String) {
-        expectStrataError(.unsupportedPredicate) { _ = try Query<Message>.Predicate.where("conversation", .isEqualTo, text) }
-        expectStrataError(.unsupportedPredicate) { _ = try Query<Message>.Predicate.where("conversation", .isIn, [text]) }
+        expectStrataError(.unsupportedPredicate) {
+            _ = try Query<Message>.Predicate.where("conversation", .isEqualTo, text)
+        }
+        expectStrataError(.unsupportedPredicate) {
+            _ = try Query<Message>.Predicate.where("conversation", .isIn, [text])
+        }
     }
 
     @Test("a query never finds an announcement or its parts as messages", .proves("ANN-1"))
@@ -89,7 +100,10 @@ struct MessagePartQueryTests {
     @Test("the id of a part may have LayerKit's format")
     func layerID() throws {
         let text = "\(Example.message(2).layerID)/parts/\(Example.part(2, 1).uuidString)"
-        #expect(try QueryStore().list(Query<MessagePart>(predicate: try .where("identifier", .isEqualTo, text))) == ["2.1"])
-        expectStrataError(.unsupportedPredicate) { _ = try Query<MessagePart>.Predicate.where("identifier", .isEqualTo, Example.message(2).layerID) }
+        #expect(
+            try QueryStore().list(Query<MessagePart>(predicate: try .where("identifier", .isEqualTo, text))) == ["2.1"])
+        expectStrataError(.unsupportedPredicate) {
+            _ = try Query<MessagePart>.Predicate.where("identifier", .isEqualTo, Example.message(2).layerID)
+        }
     }
 }

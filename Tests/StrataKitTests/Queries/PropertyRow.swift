@@ -19,11 +19,14 @@ struct PropertyRow<Element: Queryable & Labelled>: CustomTestStringConvertible, 
     var testDescription: String { name }
 
     init(
-        _ name: String, _ kind: Kind, _ value: any QueryValueConvertible, equal: String, less: String = "", greater: String = "", absent: String = ""
+        _ name: String, _ kind: Kind, _ value: any QueryValueConvertible, equal: String, less: String = "",
+        greater: String = "", absent: String = ""
     ) {
         func labels(_ text: String) -> Set<String> { Set(text.split(separator: " ").map(String.init)) }
         (self.name, self.kind, self.value) = (name, kind, value)
-        (self.equal, self.less, self.greater, self.absent) = (labels(equal), labels(less), labels(greater), labels(absent))
+        (self.equal, self.less, self.greater, self.absent) = (
+            labels(equal), labels(less), labels(greater), labels(absent)
+        )
     }
 
     var operators: Set<PredicateOperator> {
@@ -56,16 +59,22 @@ struct PropertyRow<Element: Queryable & Labelled>: CustomTestStringConvertible, 
         let all = try store.labels(Query<Element>())
         for comparison in PredicateOperator.allCases {
             guard operators.contains(comparison) else {
-                expectStrataError(.unsupportedPredicate) { _ = try Query<Element>.Predicate.where(name, comparison, value) }
+                expectStrataError(.unsupportedPredicate) {
+                    _ = try Query<Element>.Predicate.where(name, comparison, value)
+                }
                 continue
             }
             let query = Query<Element>(predicate: try .where(name, comparison, value))
             #expect(try store.labels(query) == expected(comparison, of: all), "\(name) \(comparison)")
             let opposite = Query<Element>(predicate: .not(try .where(name, comparison, value)))
-            #expect(try store.labels(opposite) == all.subtracting(expected(comparison, of: all)), "not \(name) \(comparison)")
+            #expect(
+                try store.labels(opposite) == all.subtracting(expected(comparison, of: all)),
+                "not \(name) \(comparison)")
         }
         #expect(try store.labels(Query<Element>(predicate: try .where(name, .isEqualTo, nil))) == absent)
-        #expect(try store.labels(Query<Element>(predicate: try .where(name, .isNotEqualTo, nil))) == all.subtracting(absent))
+        #expect(
+            try store.labels(Query<Element>(predicate: try .where(name, .isNotEqualTo, nil))) == all.subtracting(absent)
+        )
     }
 }
 
@@ -83,7 +92,9 @@ extension QueryStore {
     }
 }
 
-func expectStrataError(_ code: StrataError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
+func expectStrataError(
+    _ code: StrataError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+) {
     let error = #expect(throws: StrataError.self, sourceLocation: sourceLocation, performing: body)
     #expect(error?.code == code, sourceLocation: sourceLocation)
 }

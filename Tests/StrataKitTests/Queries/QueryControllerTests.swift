@@ -8,7 +8,8 @@ import Testing
 
 @Suite("query controllers", .timeLimit(.minutes(3)))
 struct QueryControllerTests {
-    @Test("an executed controller has the result, and finds objects by index and indexes by id", .proves("QC-1", "QC-7"))
+    @Test(
+        "an executed controller has the result, and finds objects by index and indexes by id", .proves("QC-1", "QC-7"))
     func lookup() async throws {
         let live = try LiveQuery(window: -3)
         #expect(await live.controller.count == 0)
@@ -20,7 +21,9 @@ struct QueryControllerTests {
         #expect(await live.controller.object(at: 3) == nil)
         #expect(await live.controller.object(at: -1) == nil)
         #expect(await live.controller.index(of: Example.message(4)) == 2)
-        for (index, message) in await live.controller.objects.enumerated() { #expect(await live.controller.index(of: message) == index) }
+        for (index, message) in await live.controller.objects.enumerated() {
+            #expect(await live.controller.index(of: message) == index)
+        }
         #expect(await live.controller.index(of: Example.message(1)) == nil)
         #expect(
             await live.controller.indexes(of: [Example.message(1), Example.message(2), Example.message(4)]) == [
@@ -100,11 +103,14 @@ struct QueryControllerTests {
         await live.gate.arrival()
         try live.change(.identity) {
             try live.store.write(
-                "INSERT INTO identity (user_id, display_name, metadata, is_followed, is_full) VALUES ('ana', 'Anna', '{}', 0, 0)")
+                "INSERT INTO identity (user_id, display_name, metadata, is_followed, is_full) VALUES ('ana', 'Anna', '{}', 0, 0)"
+            )
         }
         await live.gate.open()
         var names: [String?] = []
-        while names.first != "Anna", let update = await updates.next() { names = update.snapshotAfter.map(\.sender.displayName) }
+        while names.first != "Anna", let update = await updates.next() {
+            names = update.snapshotAfter.map(\.sender.displayName)
+        }
         #expect(names == Array(repeating: "Anna", count: 5))
     }
 
@@ -119,7 +125,8 @@ struct QueryControllerTests {
         #expect(await live.controller.objects.allSatisfy { !$0.isUnread })
     }
 
-    @Test("a wider window inserts objects, a narrower one deletes them, and a grown one keeps its size", .proves("QC-6"))
+    @Test(
+        "a wider window inserts objects, a narrower one deletes them, and a grown one keeps its size", .proves("QC-6"))
     func window() async throws {
         let live = try LiveQuery(window: -2)
         try await live.controller.execute()
@@ -176,7 +183,9 @@ struct QueryControllerTests {
         await live.gate.close()
         try live.change { try live.store.addMessage(5, in: 1, position: 50, from: "ana") }
         await live.gate.arrival()
-        for number in 6...9 { try live.change { try live.store.addMessage(number, in: 1, position: Int64(number) * 10, from: "ana") } }
+        for number in 6...9 {
+            try live.change { try live.store.addMessage(number, in: 1, position: Int64(number) * 10, from: "ana") }
+        }
         await live.gate.open()
         var seen: [String] = []
         while seen.count < 5, let update = await updates.next() { seen += update.lines }
@@ -192,7 +201,9 @@ struct QueryControllerTests {
         await #expect(throws: DatabaseError.self) { try await live.controller.execute() }
         #expect(await live.controller.failure != nil)
         #expect(await live.labels == ["1", "2", "3", "4"])
-        try live.change { try live.store.write("ALTER TABLE away RENAME TO message; DELETE FROM message WHERE position = 10") }
+        try live.change {
+            try live.store.write("ALTER TABLE away RENAME TO message; DELETE FROM message WHERE position = 10")
+        }
         #expect(await updates.next()?.lines == ["delete 1 0"])
         #expect(await live.controller.failure == nil)
     }

@@ -18,23 +18,29 @@ struct QueryStore {
         try queue.read { try read(StoreReader(db: $0, me: Example.user("me"), contentFolder: nil)) }
     }
 
-    func write(_ sql: String, _ arguments: StatementArguments = []) throws { try queue.write { try $0.execute(sql: sql, arguments: arguments) } }
+    func write(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try queue.write { try $0.execute(sql: sql, arguments: arguments) }
+    }
 
     // MARK: Rows
 
     func addIdentity(_ name: String, _ columns: [String: (any DatabaseValueConvertible)?] = [:]) throws {
-        try insert("identity", ["user_id": name, "metadata": "{}", "is_followed": 0, "is_full": 1].merging(columns) { $1 })
+        try insert(
+            "identity", ["user_id": name, "metadata": "{}", "is_followed": 0, "is_full": 1].merging(columns) { $1 })
     }
 
     func addConversation(
-        _ number: Int, _ users: [String], created: Int64 = 0, isDistinct: Bool = false, metadata: [String: String] = [:], isVisible: Bool = true
+        _ number: Int, _ users: [String], created: Int64 = 0, isDistinct: Bool = false,
+        metadata: [String: String] = [:], isVisible: Bool = true
     ) throws {
         let id = Example.conversation(number).blob
         try insert(
             "conversation",
             [
-                "id": id, "created_at": created * 1_000_000, "participants": users.sorted().joined(separator: "\n"), "is_distinct": isDistinct,
-                "delivery_receipts": 1, "read_receipts": 1, "metadata": StoreCoding.text(metadata), "unread_count": 0, "total_count": 0,
+                "id": id, "created_at": created * 1_000_000, "participants": users.sorted().joined(separator: "\n"),
+                "is_distinct": isDistinct,
+                "delivery_receipts": 1, "read_receipts": 1, "metadata": StoreCoding.text(metadata), "unread_count": 0,
+                "total_count": 0,
                 "is_visible": isVisible, "has_unread": 0,
             ])
         for name in users { try insert("participant", ["user_id": name, "conversation": id]) }
@@ -42,30 +48,37 @@ struct QueryStore {
 
     /// - Parameter position: nil: not sent.
     func addMessage(
-        _ number: Int, in conversationNumber: Int, position: Int64?, from sender: String?, sent: Int64 = 0, received: Int64 = 0,
+        _ number: Int, in conversationNumber: Int, position: Int64?, from sender: String?, sent: Int64 = 0,
+        received: Int64 = 0,
         isUnread: Bool = false,
         parts: [ExamplePart] = []
     ) throws {
         try insert(
             "message",
             [
-                "id": Example.message(number).blob, "conversation": Example.conversation(conversationNumber).blob, "position": position,
-                "ordering": position ?? MessageRecord.unsent + Int64(number), "sender": sender, "sender_name": sender == nil ? "System" : nil,
-                "sent_at": sent * 1_000_000, "received_at": received * 1_000_000, "is_unread": isUnread, "is_sent": position != nil, "statuses": "",
+                "id": Example.message(number).blob, "conversation": Example.conversation(conversationNumber).blob,
+                "position": position,
+                "ordering": position ?? MessageRecord.unsent + Int64(number), "sender": sender,
+                "sender_name": sender == nil ? "System" : nil,
+                "sent_at": sent * 1_000_000, "received_at": received * 1_000_000, "is_unread": isUnread,
+                "is_sent": position != nil, "statuses": "",
             ])
         try addParts(parts, to: Example.message(number).rawValue, number)
     }
 
     func addAnnouncement(
-        _ number: Int, from sender: String?, sent: Int64 = 0, received: Int64 = 0, isUnread: Bool = false, isVisible: Bool = true,
+        _ number: Int, from sender: String?, sent: Int64 = 0, received: Int64 = 0, isUnread: Bool = false,
+        isVisible: Bool = true,
         parts: [ExamplePart] = []
     ) throws {
         let id = Example.announcement(number)
         try insert(
             "announcement",
             [
-                "id": id.blob, "position": number, "sender": sender, "sender_name": sender == nil ? "System" : nil, "sent_at": sent * 1_000_000,
-                "received_at": received * 1_000_000, "is_unread": isUnread, "is_visible": isVisible, "server_unread": isUnread,
+                "id": id.blob, "position": number, "sender": sender, "sender_name": sender == nil ? "System" : nil,
+                "sent_at": sent * 1_000_000,
+                "received_at": received * 1_000_000, "is_unread": isUnread, "is_visible": isVisible,
+                "server_unread": isUnread,
             ])
         try addParts(parts, to: id.rawValue, number)
     }
@@ -75,7 +88,8 @@ struct QueryStore {
             try insert(
                 "part",
                 [
-                    "message": owner.data, "idx": index, "id": Example.part(number, index).data, "mime_type": part.type, "size": part.size,
+                    "message": owner.data, "idx": index, "id": Example.part(number, index).data, "mime_type": part.type,
+                    "size": part.size,
                     "transfer_status": part.status.rawValue,
                 ])
         }

@@ -20,7 +20,8 @@ struct ResultUpdateTests {
         "a list change has the fewest inserts, deletes and moves", .proves("QC-2"),
         arguments: [
             ("abc", "abc", []), ("", "ab", ["insert a 0", "insert b 1"]), ("abc", "b", ["delete c 2", "delete a 0"]),
-            ("abc", "cab", ["move c 2 0"]), ("abc", "bca", ["move a 0 2"]), ("abcd", "xbca", ["delete d 3", "insert x 0", "move a 0 3"]),
+            ("abc", "cab", ["move c 2 0"]), ("abc", "bca", ["move a 0 2"]),
+            ("abcd", "xbca", ["delete d 3", "insert x 0", "move a 0 3"]),
             ("abc", "axbyc", ["insert x 1", "insert y 3"]), ("abcde", "badce", ["move b 1 0", "move d 3 2"]),
         ] as [(String, String, [String])])
     func examples(old: String, new: String, expected: [String]) {
@@ -55,7 +56,8 @@ struct ResultUpdateTests {
         #expect(ResultUpdate(from: without, to: without, updatable: [\.displayName]).changes.isEmpty)
     }
 
-    @Test("inserts have a new index, deletes and updates an old one, moves both, followed by the result", .proves("QC-2"))
+    @Test(
+        "inserts have a new index, deletes and updates an old one, moves both, followed by the result", .proves("QC-2"))
     func indexes() {
         let new = [identity("c"), identity("x"), identity("a", "Ana")]
         let update = ResultUpdate(from: list("abc"), to: new)
@@ -105,7 +107,9 @@ struct ResultUpdateTests {
         return list
     }
 
-    private func kinds(_ update: ResultUpdate<Identity>, _ kind: String) -> Int { update.lines.filter { $0.hasPrefix(kind) }.count }
+    private func kinds(_ update: ResultUpdate<Identity>, _ kind: String) -> Int {
+        update.lines.filter { $0.hasPrefix(kind) }.count
+    }
 
     private func updated(_ update: ResultUpdate<Identity>) -> [String] {
         update.changes.compactMap { if case .update(let object, _) = $0 { object.id } else { nil } }
@@ -116,7 +120,9 @@ struct ResultUpdateTests {
         var row = [Int](repeating: 0, count: b.count + 1)
         for id in a {
             var next = row
-            for index in b.indices { next[index + 1] = id == b[index] ? row[index] + 1 : max(next[index], row[index + 1]) }
+            for index in b.indices {
+                next[index + 1] = id == b[index] ? row[index] + 1 : max(next[index], row[index + 1])
+            }
             row = next
         }
         return row.last ?? 0

@@ -95,8 +95,14 @@ struct OutgoingScheduleTests {
         for conversation in 1...6 { for number in 1...70 { _ = send(number, in: .test(conversation)) } }
         let creates = next()
         #expect(creates.count == OutgoingSchedule.allCreates)
-        #expect(creates.prefix(64).allSatisfy { step in if case .send(let id, _) = step { queue[id]?.conversation == chat } else { false } })
-        #expect(!creates.dropFirst(64).contains { step in if case .send(let id, _) = step { queue[id]?.conversation == chat } else { false } })
+        #expect(
+            creates.prefix(64)
+                .allSatisfy { step in if case .send(let id, _) = step { queue[id]?.conversation == chat } else { false }
+                })
+        #expect(
+            !creates.dropFirst(64)
+                .contains { step in if case .send(let id, _) = step { queue[id]?.conversation == chat } else { false } }
+        )
         for conversation in 11...40 { _ = patch(in: .test(conversation)) }
         #expect(next().count == OutgoingSchedule.requests)
     }
@@ -134,7 +140,9 @@ struct OutgoingScheduleTests {
         #expect(next() == [.send(second, .rest)])
     }
 
-    @Test("a failed create waits for the answers of later creates, so that none overtakes another", .proves("OFF-2", "MSG-5"))
+    @Test(
+        "a failed create waits for the answers of later creates, so that none overtakes another",
+        .proves("OFF-2", "MSG-5"))
     mutating func failedCreate() {
         let messages = [send(1), send(2), send(3)]
         _ = next()
@@ -160,13 +168,16 @@ struct OutgoingScheduleTests {
         #expect(next(hasSocket: false).isEmpty)
         schedule.connected()
         #expect(schedule.nextRetry == nil)
-        #expect(next() == [.send(messages[0], .socket(isOrdered: false)), .send(messages[1], .socket(isOrdered: true))])
+        #expect(
+            next() == [.send(messages[0], .socket(isOrdered: false)), .send(messages[1], .socket(isOrdered: true))])
     }
 
     @Test("drafts, answered and refused changes are not sent")
     mutating func over() {
-        for state in [QueuedOperation.State.draft, .answered(.init()), .failed(StoredError(StrataError(.unknown, "")))] {
-            _ = queue.appendChange(.sendMessage(StoreFixture.newMessage(.test(1))), in: chat, id: UUID(), at: 0, state: state)
+        for state in [QueuedOperation.State.draft, .answered(.init()), .failed(StoredError(StrataError(.unknown, "")))]
+        {
+            _ = queue.appendChange(
+                .sendMessage(StoreFixture.newMessage(.test(1))), in: chat, id: UUID(), at: 0, state: state)
         }
         #expect(next().isEmpty)
     }

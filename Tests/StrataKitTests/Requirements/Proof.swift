@@ -84,10 +84,15 @@ private struct ProofReader {
 
     private func proof(_ arguments: Range<Int>, isSuite: Bool) throws(Proof.Problem) -> Proof? {
         var ids: [String] = []
-        for place in arguments where has([.mark("."), .word("proves"), .mark("(")], at: place) { ids += try literals(from: place + 3) }
+        for place in arguments where has([.mark("."), .word("proves"), .mark("(")], at: place) {
+            ids += try literals(from: place + 3)
+        }
         guard !ids.isEmpty else { return nil }
-        let name: String = if case .text(let text?)? = arguments.first.map({ tokens[$0] }) { text } else { declaredName }
-        guard !arguments.contains(where: { has([.mark("."), .word("disabled")], at: $0) }) else { throw .disabled(file, name: name) }
+        let name: String =
+            if case .text(let text?)? = arguments.first.map({ tokens[$0] }) { text } else { declaredName }
+        guard !arguments.contains(where: { has([.mark("."), .word("disabled")], at: $0) }) else {
+            throw .disabled(file, name: name)
+        }
         return Proof(name: name, isSuite: isSuite, file: file, ids: ids)
     }
 
@@ -103,7 +108,9 @@ private struct ProofReader {
     }
 
     private var declaredName: String {
-        let declarators: Set<SwiftTokens.Token> = [.word("func"), .word("struct"), .word("enum"), .word("class"), .word("actor"), .word("extension")]
+        let declarators: Set<SwiftTokens.Token> = [
+            .word("func"), .word("struct"), .word("enum"), .word("class"), .word("actor"), .word("extension"),
+        ]
         let name = tokens[place...].drop { !declarators.contains($0) }.dropFirst().first
         return if case .word(let name)? = name { name } else { "?" }
     }

@@ -20,20 +20,24 @@ struct ProofTests {
                 @Test("it stops") func stops() {}
             }
             """#
-        #expect(try proofs(source) == [proof("all of it", "ONE-1", isSuite: true), proof("it \"goes\"", "ONE-2", "ONE-3")])
+        #expect(
+            try proofs(source) == [proof("all of it", "ONE-1", isSuite: true), proof("it \"goes\"", "ONE-2", "ONE-3")])
     }
 
     @Test("a test without display name has its function's name")
     func functionName() throws {
-        let source = "@Test(.proves(\"ONE-1\")) @available(*, noasync) func goes() {}\n@Test(.proves(\"ONE-2\")) func `it is`() {}"
+        let source =
+            "@Test(.proves(\"ONE-1\")) @available(*, noasync) func goes() {}\n@Test(.proves(\"ONE-2\")) func `it is`() {}"
         #expect(try proofs(source) == [proof("goes", "ONE-1"), proof("it is", "ONE-2")])
     }
 
     @Test(
         "comments and strings prove nothing",
         arguments: [
-            "// @Test(\"a\", .proves(\"ONE-1\"))", "/* /* \" */ .proves(\"ONE-1\") */", "let a = \"@Test(.proves(\\\"ONE-1\\\"))\"",
-            "let a = #\"\" .proves(\"ONE-1\")\"#", "let a = \"\"\"\n.proves(\"ONE-1\")\n\"\"\"", "let a = \"\\(b(\")\")) .proves(\"",
+            "// @Test(\"a\", .proves(\"ONE-1\"))", "/* /* \" */ .proves(\"ONE-1\") */",
+            "let a = \"@Test(.proves(\\\"ONE-1\\\"))\"",
+            "let a = #\"\" .proves(\"ONE-1\")\"#", "let a = \"\"\"\n.proves(\"ONE-1\")\n\"\"\"",
+            "let a = \"\\(b(\")\")) .proves(\"",
         ])
     func quoted(_ source: String) throws {
         #expect(try proofs(source + "\n@Test(\"b\", .proves(\"ONE-2\")) func b() {}") == [proof("b", "ONE-2")])
@@ -65,6 +69,8 @@ struct ProofTests {
     func trait() async throws {
         let test = try #require(Test.current)
         try await Proves(ids: ["META-6"]).prepare(for: test)
-        await #expect(throws: MalformedRequirementID.self) { try await Proves(ids: ["META-6", "META6"]).prepare(for: test) }
+        await #expect(throws: MalformedRequirementID.self) {
+            try await Proves(ids: ["META-6", "META6"]).prepare(for: test)
+        }
     }
 }

@@ -25,17 +25,22 @@ struct RequirementDocument {
     /// - Parameter everyRowMustBeProven: true if a requirement without a test is an inconsistency.
     func problems(everyRowMustBeProven: Bool) -> [String] {
         let known = Dictionary(requirements.map { ($0.id, $0) }) { first, _ in first }
-        var problems = proofs.keys.filter { known[$0] == nil }.sorted().map { "\($0) is not a requirement; named in \(files($0))" }
+        var problems = proofs.keys.filter { known[$0] == nil }.sorted()
+            .map { "\($0) is not a requirement; named in \(files($0))" }
         for requirement in requirements {
             let isShown = proofs[requirement.id] != nil
-            if requirement.exempt != nil && isShown { problems.append("\(requirement.id) is exempt, and has a test in \(files(requirement.id))") }
+            if requirement.exempt != nil && isShown {
+                problems.append("\(requirement.id) is exempt, and has a test in \(files(requirement.id))")
+            }
             if everyRowMustBeProven && isOpen(requirement) { problems.append("\(requirement.id) has no test") }
         }
         return problems
     }
 
     private func files(_ id: String) -> String { (proofs[id] ?? []).map(\.file).joined(separator: ", ") }
-    private func isOpen(_ requirement: Requirement) -> Bool { requirement.exempt == nil && proofs[requirement.id] == nil }
+    private func isOpen(_ requirement: Requirement) -> Bool {
+        requirement.exempt == nil && proofs[requirement.id] == nil
+    }
 }
 
 extension RequirementDocument {
@@ -52,7 +57,8 @@ extension RequirementDocument {
         "# StrataKit requirements", "",
         "StrataKit is the client library in `Clients/StrataKit`. Each row is a requirement, with the tests that prove it, or the reason",
         "why none can run here. \"not yet\" marks an intended requirement that no test proves. Tests name their rows with `.proves(\"…\")`.",
-        "`RequirementTests` compares this file with `Tests/StrataKitTests/Requirements` and the sources of the tests. To rewrite it:", "",
+        "`RequirementTests` compares this file with `Tests/StrataKitTests/Requirements` and the sources of the tests. To rewrite it:",
+        "",
         "    STRATA_STRATAKIT_WRITE=1 make test ARGS=\"--filter RequirementTests\"", "",
     ]
 
@@ -90,8 +96,10 @@ extension RequirementDocument {
 
     /// Returns text escaped for a Markdown table cell. Code between backticks is not escaped.
     private static func cell(_ text: String) -> String {
-        let pieces = text.replacing("\n", with: " ").replacing("|", with: "\\|").split(separator: "`", omittingEmptySubsequences: false)
-        return pieces.enumerated().map { index, piece in index.isMultiple(of: 2) ? escaped(piece) : String(piece) }.joined(separator: "`")
+        let pieces = text.replacing("\n", with: " ").replacing("|", with: "\\|")
+            .split(separator: "`", omittingEmptySubsequences: false)
+        return pieces.enumerated().map { index, piece in index.isMultiple(of: 2) ? escaped(piece) : String(piece) }
+            .joined(separator: "`")
     }
 
     private static func escaped(_ text: Substring) -> String {

@@ -10,7 +10,9 @@ struct RequirementDocumentTests {
             Requirement(id: "ONE-3", "It flies.", exempt: "needs wings"),
         ])
 
-    private func document(_ proofs: Proof...) -> RequirementDocument { RequirementDocument(groups: [group], proofs: proofs) }
+    private func document(_ proofs: Proof...) -> RequirementDocument {
+        RequirementDocument(groups: [group], proofs: proofs)
+    }
 
     private func proof(_ name: String, _ file: String, _ ids: String..., isSuite: Bool = false) -> Proof {
         Proof(name: name, isSuite: isSuite, file: file, ids: ids)
@@ -18,8 +20,10 @@ struct RequirementDocumentTests {
 
     @Test("a row links its tests by file")
     func links() {
-        let text = document(proof("it goes on", "Tests/B.swift", "ONE-2"), proof("it *goes*", "Tests/A.swift", "ONE-2")).text
-        #expect(text.contains("| ONE-2 | It goes. | [it \\*goes\\*](../Tests/A.swift); [it goes on](../Tests/B.swift) |\n"))
+        let text = document(proof("it goes on", "Tests/B.swift", "ONE-2"), proof("it *goes*", "Tests/A.swift", "ONE-2"))
+            .text
+        #expect(
+            text.contains("| ONE-2 | It goes. | [it \\*goes\\*](../Tests/A.swift); [it goes on](../Tests/B.swift) |\n"))
     }
 
     @Test("the order in which files are read changes nothing")
@@ -30,7 +34,9 @@ struct RequirementDocumentTests {
 
     @Test("a suite proves its rows with all of its tests")
     func suite() {
-        #expect(document(proof("going", "Tests/A.swift", "ONE-2", isSuite: true)).text.contains("[all of going](../Tests/A.swift)"))
+        #expect(
+            document(proof("going", "Tests/A.swift", "ONE-2", isSuite: true)).text
+                .contains("[all of going](../Tests/A.swift)"))
     }
 
     @Test("code keeps its characters, except those that would end the cell")
@@ -50,7 +56,9 @@ struct RequirementDocumentTests {
     @Test("an unknown id and a test of an exempt row are problems; an untested row is one if all must be proven")
     func problems() {
         let document = document(proof("x", "Tests/A.swift", "ONE-1", "TWO-1", "ONE-3"))
-        let wrong = ["TWO-1 is not a requirement; named in Tests/A.swift", "ONE-3 is exempt, and has a test in Tests/A.swift"]
+        let wrong = [
+            "TWO-1 is not a requirement; named in Tests/A.swift", "ONE-3 is exempt, and has a test in Tests/A.swift",
+        ]
         #expect(Set(document.problems(everyRowMustBeProven: false)) == Set(wrong))
         #expect(Set(document.problems(everyRowMustBeProven: true)) == Set(wrong + ["ONE-2 has no test"]))
     }

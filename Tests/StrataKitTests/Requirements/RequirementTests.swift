@@ -14,8 +14,11 @@ struct RequirementTests {
         let committed = (try? Repository.text("docs/stratakit.md")) ?? ""
         guard committed != text else { return }
         let (old, new) = (committed.split(separator: "\n"), text.split(separator: "\n"))
-        let lines = Set(new).subtracting(old).map { "+ \($0)" }.sorted() + Set(old).subtracting(new).map { "- \($0)" }.sorted()
-        Issue.record("docs/stratakit.md is not up to date; run this test with STRATA_STRATAKIT_WRITE=1:\n\(lines.prefix(20).joined(separator: "\n"))")
+        let lines =
+            Set(new).subtracting(old).map { "+ \($0)" }.sorted() + Set(old).subtracting(new).map { "- \($0)" }.sorted()
+        Issue.record(
+            "docs/stratakit.md is not up to date; run this test with STRATA_STRATAKIT_WRITE=1:\n\(lines.prefix(20).joined(separator: "\n"))"
+        )
     }
 
     @Test("tests name only existing requirements that are testable here")
@@ -25,7 +28,9 @@ struct RequirementTests {
         #expect(problems.isEmpty, "\(problems.joined(separator: "\n"))")
     }
 
-    @Test("ids are well-formed, ascend within their prefix, and have the prefixes of their group", arguments: Requirements.groups)
+    @Test(
+        "ids are well-formed, ascend within their prefix, and have the prefixes of their group",
+        arguments: Requirements.groups)
     func ids(_ group: RequirementGroup) {
         let ids = group.requirements.map(\.id)
         #expect(ids.allSatisfy(Proves.isWellFormed))

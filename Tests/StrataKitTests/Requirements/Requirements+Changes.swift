@@ -12,7 +12,9 @@ extension Requirements {
                 """),
             Requirement(id: "CHG-2", "Conversations, messages, parts, announcements and identities publish changes."),
             Requirement(id: "CHG-3", "The app's own changes are published like those of others."),
-            Requirement(id: "CHG-4", "A change is published after it is stored. Observers that read the store find it, or a newer state."),
+            Requirement(
+                id: "CHG-4",
+                "A change is published after it is stored. Observers that read the store find it, or a newer state."),
             Requirement(
                 id: "CHG-5",
                 """
@@ -28,7 +30,8 @@ extension Requirements {
             Requirement(id: "CHG-7", "Properties have LayerKit's names."),
             Requirement(
                 id: "CHG-8",
-                "A new message publishes its creation, its conversation's `lastMessage` and totals, and `hasUnreadMessages` if that changes."),
+                "A new message publishes its creation, its conversation's `lastMessage` and totals, and `hasUnreadMessages` if that changes."
+            ),
             Requirement(id: "CHG-9", "A slow observer does not delay a sync."),
         ])
 }

@@ -4,7 +4,10 @@ extension Requirements {
     static let client = RequirementGroup(
         title: "Client, authentication and sessions", prefixes: ["CLNT", "AUTH", "SESS"],
         requirements: [
-            Requirement(id: "CLNT-1", "A process has at most one client per store. A second throws `storeInUse`; another path is another store."),
+            Requirement(
+                id: "CLNT-1",
+                "A process has at most one client per store. A second throws `storeInUse`; another path is another store."
+            ),
             Requirement(id: "CLNT-2", "Apps and users have separate stores."),
             Requirement(
                 id: "CLNT-3",
@@ -19,17 +22,21 @@ extension Requirements {
                 reports "disconnected" only after `disconnect()` or giving up.
                 """),
             Requirement(id: "CLNT-5", "A connection to a reachable but silent server counts as lost."),
-            Requirement(id: "CLNT-6", "Reading works without a connection. Without a user, calls that need one throw `notAuthenticated`."),
+            Requirement(
+                id: "CLNT-6",
+                "Reading works without a connection. Without a user, calls that need one throw `notAuthenticated`."),
             Requirement(
                 id: "AUTH-1",
-                "A nonce and an identity token of the app's backend create a session. `authenticate(identityToken:)` returns the user's identity."),
+                "A nonce and an identity token of the app's backend create a session. `authenticate(identityToken:)` returns the user's identity."
+            ),
             Requirement(
                 id: "AUTH-2",
                 """
                 Another token of the signed-in user signs them in again. Another user's token throws `alreadyAuthenticated` with the current \
                 user's id.
                 """),
-            Requirement(id: "AUTH-3", "The latest of several concurrent sign-ins continues. Earlier ones are cancelled."),
+            Requirement(
+                id: "AUTH-3", "The latest of several concurrent sign-ins continues. Earlier ones are cancelled."),
             Requirement(
                 id: "AUTH-4",
                 """
@@ -55,8 +62,12 @@ extension Requirements {
                 A client keeps several sessions, one of them current. `switchSession(to:)` changes users without signing out; streams continue \
                 with the other store.
                 """),
-            Requirement(id: "SESS-2", "A session is `unauthenticated`, `authenticated` or `challenged`. Challenged sessions send nothing."),
-            Requirement(id: "SESS-3", "An unknown session throws 12001, a duplicate 12002. Destroying a session removes its database."),
+            Requirement(
+                id: "SESS-2",
+                "A session is `unauthenticated`, `authenticated` or `challenged`. Challenged sessions send nothing."),
+            Requirement(
+                id: "SESS-3",
+                "An unknown session throws 12001, a duplicate 12002. Destroying a session removes its database."),
             Requirement(
                 id: "SESS-4",
                 """

@@ -13,7 +13,8 @@ extension Requirements {
             Requirement(id: "PROG-2", "Progress arrives in no particular isolation; the app chooses one."),
             Requirement(
                 id: "ERR-1",
-                "`StrataError` has LayerKit's number, a message, underlying errors, and details such as the existing conversation."),
+                "`StrataError` has LayerKit's number, a message, underlying errors, and details such as the existing conversation."
+            ),
             Requirement(id: "ERR-2", "A call that throws changes nothing."),
             Requirement(
                 id: "ERR-3",

@@ -56,7 +56,9 @@ struct SwiftTokens {
 
     private mutating func skipSpaceAndComments() throws(Unterminated) {
         while let byte = byte() {
-            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r") {
+            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t")
+                || byte == UInt8(ascii: "\r")
+            {
                 place += 1
             } else if has("//") {
                 while let byte = self.byte(), byte != UInt8(ascii: "\n") { place += 1 }
@@ -102,7 +104,9 @@ struct SwiftTokens {
         var content: [UInt8] = []
         var isPlain = true
         while !has(quotes + mark) {
-            guard let byte = byte(), byte != UInt8(ascii: "\n") || quotes.utf8.count > 1 else { throw unterminated(from: start) }
+            guard let byte = byte(), byte != UInt8(ascii: "\n") || quotes.utf8.count > 1 else {
+                throw unterminated(from: start)
+            }
             guard has("\\" + mark) else {
                 content.append(byte)
                 place += 1
@@ -140,7 +144,8 @@ struct SwiftTokens {
 
     private static func isWord(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"),
             UInt8(ascii: "_"), 0x80...:
             true
         default: false

@@ -8,7 +8,9 @@ import Testing
 /// `STRATA_SIMULATION_SEEDS`: the number of seeds, starting with 1. `STRATA_SIMULATION_SEED`: a single seed, with its
 /// trace.
 enum SimulationSeeds {
-    private static func number(_ name: String) -> UInt64? { ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } }
+    private static func number(_ name: String) -> UInt64? {
+        ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
+    }
 
     /// - Parameter count: the default number of seeds. The short tier runs a quarter of them.
     static func chosen(_ count: UInt64) -> [UInt64] {
@@ -17,12 +19,16 @@ enum SimulationSeeds {
     }
 
     /// Runs all selected seeds, and reports those that violate a guarantee.
-    static func run(_ history: SimulatedHistory, count: UInt64, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    static func run(
+        _ history: SimulatedHistory, count: UInt64, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         let seeds = chosen(count)
         let began = ContinuousClock.now
         let reports = try await reports(history, seeds)
         let failed = reports.filter { !$0.violations.isEmpty }.sorted { $0.seed < $1.seed }
-        print("\(seeds.count) seeds, \(reports.map(\.accepted).reduce(0, +)) changes, \(failed.count) failed, \(ContinuousClock.now - began)")
+        print(
+            "\(seeds.count) seeds, \(reports.map(\.accepted).reduce(0, +)) changes, \(failed.count) failed, \(ContinuousClock.now - began)"
+        )
         guard let first = failed.first else { return }
         let trace = number("STRATA_SIMULATION_SEED") == nil ? [] : try history.run(first.seed, traces: true).trace
         let words =
@@ -35,7 +41,9 @@ enum SimulationSeeds {
     static func reports(_ history: SimulatedHistory, _ seeds: [UInt64]) async throws -> [SimulatedHistory.Report] {
         try await withThrowingTaskGroup(of: [SimulatedHistory.Report].self) { group in
             for half in 0..<2 {
-                group.addTask { try await onThread { try seeds.filter { $0 % 2 == UInt64(half) }.map { try history.run($0) } } }
+                group.addTask {
+                    try await onThread { try seeds.filter { $0 % 2 == UInt64(half) }.map { try history.run($0) } }
+                }
             }
             return try await group.reduce(into: []) { $0 += $1 }
         }

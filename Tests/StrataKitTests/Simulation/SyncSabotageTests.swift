@@ -22,7 +22,9 @@ struct SyncSabotageTests {
 
     @Test("The same seed gives the same history")
     func repeatable() throws {
-        let (first, second) = (try SyncSimulationTests.hostile.run(5, traces: true), try SyncSimulationTests.hostile.run(5, traces: true))
+        let (first, second) = (
+            try SyncSimulationTests.hostile.run(5, traces: true), try SyncSimulationTests.hostile.run(5, traces: true)
+        )
         #expect(first.digest == second.digest)
         #expect(first.trace == second.trace)
     }
@@ -33,7 +35,8 @@ struct SyncSabotageTests {
         faults.delay = 200
         switch sabotage {
         case .forgetsPacketsDuringLoads: (faults.slowness, faults.cut, faults.server.incompleteReplay) = (30_000, 5, 60)
-        case .keepsTimeDuringReplays: (faults.cut, faults.delay, faults.kill, faults.server.failedReplay) = (60, 2_000, 20, 10)
+        case .keepsTimeDuringReplays:
+            (faults.cut, faults.delay, faults.kill, faults.server.failedReplay) = (60, 2_000, 20, 10)
         case .endsOperationsAtOnce: faults.delay = 2_000
         case .renamesRepeatedChanges: (faults.loss, faults.server.unknownFate) = (40, 30)
         case .ignoresEpoch: (faults.restores, faults.cut) = (1, 5)

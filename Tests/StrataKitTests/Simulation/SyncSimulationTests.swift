@@ -43,7 +43,9 @@ struct SyncSimulationTests {
     @Test("Without faults, all devices reach the server's state")
     func withoutFaults() async throws { try await SimulationSeeds.run(Self.calm, count: 20) }
 
-    @Test("With lost answers, cut connections, failed loads and killed devices, all reach the server's state, and each change takes effect once")
+    @Test(
+        "With lost answers, cut connections, failed loads and killed devices, all reach the server's state, and each change takes effect once"
+    )
     func withFaults() async throws { try await SimulationSeeds.run(Self.hostile, count: 40) }
 
     @Test("After the database was restored, all devices reach its state")

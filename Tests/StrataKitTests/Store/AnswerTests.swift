@@ -20,7 +20,9 @@ struct AnswerTests {
         WireJSON.updated(chat, at: position, WireJSON.set("metadata.title", .string(value)))
     }
 
-    private func finish(open: (ConversationID, Int64)? = nil) throws { try store.write { try $0.finishOperations(in: [chat], open: open) } }
+    private func finish(open: (ConversationID, Int64)? = nil) throws {
+        try store.write { try $0.finishOperations(in: [chat], open: open) }
+    }
 
     @Test("an answered change stays on top until the packets up to its position arrive", .proves("OFF-8", "META-33"))
     func position() throws {
@@ -88,7 +90,8 @@ struct AnswerTests {
         #expect(try store.metadata(of: chat) == ["title": "Lunch"])
     }
 
-    @Test("the creation in an answer replaces the draft, with the server's time", .proves("CONV-35", "CONV-37", "OFF-7"))
+    @Test(
+        "the creation in an answer replaces the draft, with the server's time", .proves("CONV-35", "CONV-37", "OFF-7"))
     func creation() throws {
         let new = try store.write { try $0.createDraft(StoreFixture.newConversation(metadata: ["a": "b"])) }.value
         try store.send(.test(10), in: new)

@@ -20,21 +20,28 @@ struct ContentStateTests {
     private func part(_ number: Int, _ content: ContentID, type: String = "image/png", size: Int = 3000) -> JSONValue {
         let id = WireJSON.partLayerID(WireJSON.partID(of: .test(number)), of: .test(number))
         return [
-            "id": .string(id), "mime_type": .string(type), "body": nil, "encoding": nil, "size": .integer(Int64(size)), "updated_at": nil,
-            "content": ["id": .string(content.layerID), "download_url": "https://chat.example.org/x", "expiration": nil],
+            "id": .string(id), "mime_type": .string(type), "body": nil, "encoding": nil, "size": .integer(Int64(size)),
+            "updated_at": nil,
+            "content": [
+                "id": .string(content.layerID), "download_url": "https://chat.example.org/x", "expiration": nil,
+            ],
         ]
     }
 
     /// Adds a message of ben with content at this position.
     private func add(
-        _ number: Int, _ content: ContentID, sentAt: String = "2018-05-04T09:31:00.000Z", type: String = "image/png", size: Int = 3000
+        _ number: Int, _ content: ContentID, sentAt: String = "2018-05-04T09:31:00.000Z", type: String = "image/png",
+        size: Int = 3000
     ) throws {
-        var message = WireJSON.message(.test(number), in: chat, at: Int64(number), parts: [part(number, content, type: type, size: size)])
+        var message = WireJSON.message(
+            .test(number), in: chat, at: Int64(number), parts: [part(number, content, type: type, size: size)])
         message["sent_at"] = .string(sentAt)
         try store.apply(WireJSON.created(message))
     }
 
-    private func parts(_ number: Int) throws -> MessagePart { try #require(try store.message(.test(number))?.parts.first) }
+    private func parts(_ number: Int) throws -> MessagePart {
+        try #require(try store.message(.test(number))?.parts.first)
+    }
 
     @Test("all parts with the same content get it at once and lose it together", .proves("PART-6"))
     func shared() throws {
@@ -53,7 +60,9 @@ struct ContentStateTests {
     @Test("a failed or interrupted download leaves the part ready for download")
     func interrupted() throws {
         try add(2, content)
-        for end in [{ try $0.downloadFailed(content) }, { try $0.resetTransfers() }] as [(StoreTransaction) throws -> Void] {
+        for end in [{ try $0.downloadFailed(content) }, { try $0.resetTransfers() }]
+            as [(StoreTransaction) throws -> Void]
+        {
             try store.write { try $0.downloadBegan(content) }
             try store.write(end)
             #expect(try parts(2).transferStatus == .readyForDownload)
@@ -72,7 +81,9 @@ struct ContentStateTests {
         #expect(try parts(2).transferStatus == .readyForDownload)
     }
 
-    @Test("only content that was never on the device downloads automatically, newest messages first", .proves("PART-5", "PART-7"))
+    @Test(
+        "only content that was never on the device downloads automatically, newest messages first",
+        .proves("PART-5", "PART-7"))
     func neverDownloaded() throws {
         try add(2, .test(2), sentAt: "2018-05-04T09:31:02.000Z")
         try add(3, .test(3), sentAt: "2018-05-04T09:31:03.000Z")
@@ -84,7 +95,9 @@ struct ContentStateTests {
         try store.write { try $0.purged(.test(7)) }
         try add(7, .test(7))
         func wanted(limit: Int) throws -> [ContentID?] {
-            try store.core.read { try $0.neverDownloaded(upTo: 3000, limit: limit) { $0.mimeType == "image/png" }.map(\.part.content) }
+            try store.core.read {
+                try $0.neverDownloaded(upTo: 3000, limit: limit) { $0.mimeType == "image/png" }.map(\.part.content)
+            }
         }
         #expect(try wanted(limit: 9) == [.test(3), .test(2), .test(4)])
         #expect(try wanted(limit: 1) == [.test(3)])

@@ -29,10 +29,12 @@ struct ConversationPacketTests {
     @Test("a creation packet has the object's current state", .proves("CONV-10", "META-36"))
     func created() throws {
         let last = WireJSON.message(.test(9), in: .test(2), at: 6)
-        let object = WireJSON.conversation(.test(2), at: 7, metadata: ["a": "b"], isDistinct: true, unread: 1, total: 3, last: last)
+        let object = WireJSON.conversation(
+            .test(2), at: 7, metadata: ["a": "b"], isDistinct: true, unread: 1, total: 3, last: last)
         #expect(try applyTwice(WireJSON.created(object, at: 2)).words == ["conversation create", "message create"])
         let conversation = try #require(try store.conversation(.test(2)))
-        #expect(conversation.lastMessage?.id == .test(9) && conversation.isDistinct && conversation.metadata["a"] == "b")
+        #expect(
+            conversation.lastMessage?.id == .test(9) && conversation.isDistinct && conversation.metadata["a"] == "b")
         #expect(conversation.totalMessageCount == 3 && conversation.totalUnreadMessageCount == 1)
         #expect(try store.progress(of: .test(2))?.applied == 7)
     }
@@ -50,7 +52,8 @@ struct ConversationPacketTests {
     @Test("metadata is set and deleted by path", .proves("META-1", "META-13", "CONV-13"))
     func metadata() throws {
         let outcome = try applyTwice(
-            WireJSON.updated(chat, at: 2, WireJSON.set("metadata.trip.city", "Faro"), WireJSON.delete("metadata.trip.hotel")))
+            WireJSON.updated(
+                chat, at: 2, WireJSON.set("metadata.trip.city", "Faro"), WireJSON.delete("metadata.trip.hotel")))
         #expect(outcome.words == ["conversation update metadata"])
         #expect(try store.metadata(of: chat) == ["trip.city": "Faro"])
         _ = try applyTwice(WireJSON.updated(chat, at: 3, WireJSON.delete("metadata.trip")))
@@ -66,8 +69,13 @@ struct ConversationPacketTests {
     @Test("changes before the object's position are skipped, those at the same position are not", .proves("SYNC-5"))
     func position() throws {
         try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.trip.city", "Faro")))
-        #expect(try store.apply(WireJSON.updated(chat, at: 4, WireJSON.set("metadata.trip.city", "Old"), WireJSON.remove(ben))).changes.isEmpty)
-        try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.trip.hotel", "B"), WireJSON.set("distinct", true)))
+        #expect(
+            try store.apply(
+                WireJSON.updated(chat, at: 4, WireJSON.set("metadata.trip.city", "Old"), WireJSON.remove(ben))
+            )
+            .changes.isEmpty)
+        try store.apply(
+            WireJSON.updated(chat, at: 5, WireJSON.set("metadata.trip.hotel", "B"), WireJSON.set("distinct", true)))
         #expect(try store.metadata(of: chat) == ["trip.city": "Faro", "trip.hotel": "B"])
         #expect(try store.conversation(chat)?.isDistinct == true)
     }
@@ -76,8 +84,11 @@ struct ConversationPacketTests {
     func counts() throws {
         try store.apply(WireJSON.updated(chat, at: 5, WireJSON.set("metadata.a", "b")))
         let last = WireJSON.set("last_message", WireJSON.message(.test(4), in: chat, at: 4))
-        let outcome = try applyTwice(WireJSON.counts(of: chat, at: 4, unread: 2, total: 7), WireJSON.updated(chat, at: 4, last))
-        #expect(Set(outcome.words).isSuperset(of: ["conversation update totalNumberOfMessages", "conversation update lastMessage"]))
+        let outcome = try applyTwice(
+            WireJSON.counts(of: chat, at: 4, unread: 2, total: 7), WireJSON.updated(chat, at: 4, last))
+        #expect(
+            Set(outcome.words)
+                .isSuperset(of: ["conversation update totalNumberOfMessages", "conversation update lastMessage"]))
         #expect(try store.conversation(chat)?.totalMessageCount == 7)
         #expect(try store.progress(of: chat)?.applied == 5)
     }
@@ -112,9 +123,14 @@ struct ConversationPacketTests {
     @Test("a removed user keeps messages and counts, and sees no participants", .proves("CONV-19", "CONV-40"))
     func removed() throws {
         try store.addMessages(2...3, in: chat)
-        #expect(try applyTwice(WireJSON.updated(chat, at: 4, WireJSON.remove(ana))).words == ["conversation update participants"])
+        #expect(
+            try applyTwice(WireJSON.updated(chat, at: 4, WireJSON.remove(ana))).words == [
+                "conversation update participants"
+            ])
         let conversation = try #require(try store.conversation(chat))
-        #expect(conversation.participants.isEmpty && conversation.totalUnreadMessageCount == 2 && conversation.hasUnreadMessages)
+        #expect(
+            conversation.participants.isEmpty && conversation.totalUnreadMessageCount == 2
+                && conversation.hasUnreadMessages)
         #expect(try store.messages(in: chat) == [.test(2), .test(3)])
     }
 
@@ -129,23 +145,31 @@ struct ConversationPacketTests {
         try store.addMessages(2...3, in: chat)
         try store.apply(WireJSON.updated(chat, at: 4, WireJSON.remove(ana)))
         let last = WireJSON.message(.test(9), in: chat, at: 9)
-        let outcome = try store.apply(WireJSON.created(WireJSON.conversation(chat, at: 10, unread: 1, total: 6, last: last)))
+        let outcome = try store.apply(
+            WireJSON.created(WireJSON.conversation(chat, at: 10, unread: 1, total: 6, last: last)))
         #expect(outcome.findings.historyWanted == [chat])
         let progress = try #require(try store.progress(of: chat))
         #expect(progress.oldest == 9 * Position.wireStep && progress.goal == .position(0, then: nil))
     }
 
-    @Test("a deletion removes the conversation and its messages", .proves("DEL-1", "DEL-4"), arguments: [DeletionMode.myDevices, .allParticipants])
+    @Test(
+        "a deletion removes the conversation and its messages", .proves("DEL-1", "DEL-4"),
+        arguments: [DeletionMode.myDevices, .allParticipants])
     func deleted(_ mode: DeletionMode) throws {
         try store.addMessages(2...3, in: chat)
-        #expect(try applyTwice(WireJSON.deleted(chat, mode, user: 2)).words == ["conversation delete", "message delete", "message delete"])
+        #expect(
+            try applyTwice(WireJSON.deleted(chat, mode, user: 2)).words == [
+                "conversation delete", "message delete", "message delete",
+            ])
         #expect(try store.progress(of: chat) == nil)
     }
 
     @Test("a deletion up to a position keeps newer messages", .proves("DEL-1"))
     func deletedUpTo() throws {
         try store.addMessages(2...4, in: chat)
-        _ = try applyTwice(WireJSON.deleted(chat, .myDevices, upTo: 3, user: 2), WireJSON.counts(of: chat, user: 2, unread: 1, total: 1))
+        _ = try applyTwice(
+            WireJSON.deleted(chat, .myDevices, upTo: 3, user: 2),
+            WireJSON.counts(of: chat, user: 2, unread: 1, total: 1))
         #expect(try store.messages(in: chat) == [.test(4)])
         #expect(try store.conversation(chat)?.totalMessageCount == 1)
     }
@@ -162,9 +186,11 @@ struct ConversationPacketTests {
     @Test("reads up to a position apply, by the user and by others", .proves("RCPT-6"))
     func allRead() throws {
         try store.addMessages(2...4, in: chat)
-        _ = try applyTwice(WireJSON.allRead(chat, by: ana, upTo: 3, at: 5), WireJSON.counts(of: chat, at: 5, unread: 1, total: 3))
+        _ = try applyTwice(
+            WireJSON.allRead(chat, by: ana, upTo: 3, at: 5), WireJSON.counts(of: chat, at: 5, unread: 1, total: 3))
         #expect(try [2, 3, 4].map { try store.message(.test($0))?.isUnread } == [false, false, true])
-        _ = try applyTwice(WireJSON.allRead(chat, by: cleo, upTo: 4, at: 6), WireJSON.allRead(chat, by: ben, upTo: 4, at: 7))
+        _ = try applyTwice(
+            WireJSON.allRead(chat, by: cleo, upTo: 4, at: 6), WireJSON.allRead(chat, by: ben, upTo: 4, at: 7))
         #expect(try store.message(.test(4))?.recipientStatusByUserID[cleo] == .read)
         #expect(try store.progress(of: chat)?.applied == 7)
     }
@@ -186,7 +212,8 @@ struct ConversationPacketTests {
     @Test(
         "an unparsable packet changes nothing",
         arguments: [
-            "null", "[]", "{}", #"{"type":"change"}"#, #"{"type":"change","body":{"object":{"type":"Conversation","id":"x"},"operation":"create"}}"#,
+            "null", "[]", "{}", #"{"type":"change"}"#,
+            #"{"type":"change","body":{"object":{"type":"Conversation","id":"x"},"operation":"create"}}"#,
             #"{"type":"change","body":{"object":{"type":"Unknown","id":"layer:///unknown/1"},"operation":"create","data":{}}}"#,
             #"{"type":"news","body":{"object":{"type":"Message"}}}"#,
             #"{"type":"change","body":{"object":{"type":"MessagePart","id":"///"},"operation":"update","data":[{}]}}"#,
@@ -202,9 +229,14 @@ struct ConversationPacketTests {
     func brokenMembers() throws {
         let before = try store.conversation(chat)
         for object in ["Conversation", "Message", "Identity", "Announcement"] {
-            let id = ["Conversation": chat.layerID, "Identity": ben.layerID][object] ?? "layer:///\(object.lowercased())s/\(chat)"
+            let id =
+                ["Conversation": chat.layerID, "Identity": ben.layerID][object]
+                ?? "layer:///\(object.lowercased())s/\(chat)"
             for operation in ["create", "update", "replace"] {
-                for data: JSONValue in [nil, 3, ["x"], [["property": 1]], [["operation": "set", "property": "nothing", "value": [1]]], ["id": 5]] {
+                for data: JSONValue in [
+                    nil, 3, ["x"], [["property": 1]], [["operation": "set", "property": "nothing", "value": [1]]],
+                    ["id": 5],
+                ] {
                     try store.apply(WireJSON.change(operation, object, id, data))
                 }
             }

@@ -27,7 +27,9 @@ struct DeletionTests {
         #expect(conversation.totalMessageCount == 2 && conversation.totalUnreadMessageCount == 2)
         #expect(conversation.lastMessage?.id == .test(3))
         #expect(outcome.words.last == "message delete")
-        #expect(outcome.changes.last.map { if case .message(let deleted) = $0.object { deleted.isDeleted } else { false } } == true)
+        #expect(
+            outcome.changes.last.map { if case .message(let deleted) = $0.object { deleted.isDeleted } else { false } }
+                == true)
         #expect(store.pending == [.deleteMessage(.test(4), mode)])
     }
 
@@ -62,7 +64,8 @@ struct DeletionTests {
     @Test("a conversation without messages can be deleted")
     func empty() throws {
         try store.addConversation(.test(2))
-        #expect(try store.write { try $0.deleteConversation(.test(2), mode: .myDevices) }.words == ["conversation delete"])
+        #expect(
+            try store.write { try $0.deleteConversation(.test(2), mode: .myDevices) }.words == ["conversation delete"])
     }
 
     @Test("the deletion of a conversation drops its unsent changes")
@@ -76,7 +79,9 @@ struct DeletionTests {
     @Test("a second deletion throws", .proves("DEL-5", "CONV-39"))
     func twice() throws {
         try store.write { try $0.deleteConversation(chat, mode: .myDevices) }
-        #expect(store.code { try store.write { try $0.deleteConversation(chat, mode: .myDevices) } } == .conversationAlreadyDeleted)
+        #expect(
+            store.code { try store.write { try $0.deleteConversation(chat, mode: .myDevices) } }
+                == .conversationAlreadyDeleted)
         #expect(store.code { try store.write { try $0.deleteMessage(.test(2), mode: .myDevices) } } == .messageDeleted)
         #expect(store.pending.count == 1)
     }
@@ -91,9 +96,15 @@ struct DeletionTests {
     @Test("a former participant deletes for their own devices only, and cannot leave", .proves("DEL-2", "CONV-41"))
     func former() throws {
         try store.apply(WireJSON.updated(chat, at: 5, WireJSON.remove(WireJSON.ana)))
-        #expect(store.code { try store.write { try $0.deleteMessage(.test(2), mode: .allParticipants) } } == .userNotAParticipant)
-        #expect(store.code { try store.write { try $0.deleteConversation(chat, mode: .allParticipants) } } == .userNotAParticipant)
-        #expect(store.code { try store.write { try $0.deleteConversation(chat, mode: .myDevices, leaves: true) } } == .userNotAParticipant)
+        #expect(
+            store.code { try store.write { try $0.deleteMessage(.test(2), mode: .allParticipants) } }
+                == .userNotAParticipant)
+        #expect(
+            store.code { try store.write { try $0.deleteConversation(chat, mode: .allParticipants) } }
+                == .userNotAParticipant)
+        #expect(
+            store.code { try store.write { try $0.deleteConversation(chat, mode: .myDevices, leaves: true) } }
+                == .userNotAParticipant)
         try store.write { try $0.deleteMessage(.test(2), mode: .myDevices) }
         try store.write { try $0.deleteConversation(chat, mode: .myDevices) }
         #expect(try store.conversation(chat) == nil)

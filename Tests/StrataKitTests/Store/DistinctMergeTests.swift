@@ -24,7 +24,9 @@ struct DistinctMergeTests {
     @discardableResult
     private func merge() throws -> StoreCore.Outcome<Void> {
         try store.succeed(
-            store.queue[0], object: WireJSON.conversation(theirs, at: 5, metadata: ["title": "theirs", "same": "x", "own": "y"], isDistinct: true))
+            store.queue[0],
+            object: WireJSON.conversation(
+                theirs, at: 5, metadata: ["title": "theirs", "same": "x", "own": "y"], isDistinct: true))
     }
 
     @Test("messages move to the other conversation, and both ids find it", .proves("CONV-32", "CONV-12", "CONV-14"))
@@ -35,10 +37,18 @@ struct DistinctMergeTests {
         #expect(try store.messages(in: theirs) == [.test(10), .test(11)])
         #expect(try store.message(.test(10))?.conversationID == theirs)
         #expect(store.queue.allSatisfy { $0.conversation == theirs })
-        #expect(outcome.update("identifier") == PropertyChange(name: "identifier", before: .conversation(mine), after: .conversation(theirs)))
+        #expect(
+            outcome.update("identifier")
+                == PropertyChange(name: "identifier", before: .conversation(mine), after: .conversation(theirs)))
         let conversations = outcome.words.filter { $0.hasPrefix("conversation ") }
-        #expect(Set(conversations) == ["conversation update identifier", "conversation update createdAt", "conversation update metadata"])
-        #expect(outcome.words.filter { $0.hasPrefix("message ") } == ["message update conversation", "message update conversation"])
+        #expect(
+            Set(conversations) == [
+                "conversation update identifier", "conversation update createdAt", "conversation update metadata",
+            ])
+        #expect(
+            outcome.words.filter { $0.hasPrefix("message ") } == [
+                "message update conversation", "message update conversation",
+            ])
     }
 
     @Test("merging into a visible conversation removes one conversation")
@@ -47,7 +57,9 @@ struct DistinctMergeTests {
         let outcome = try merge()
         let deleted = outcome.changes.filter { $0.kind == .delete }
         #expect(deleted.count == 1)
-        guard case .conversation(let conversation)? = deleted.first?.object else { throw StrataError(.unknown, "no conversation") }
+        guard case .conversation(let conversation)? = deleted.first?.object else {
+            throw StrataError(.unknown, "no conversation")
+        }
         #expect(conversation.id == mine)
         #expect(outcome.update("identifier") == nil)
     }
@@ -76,7 +88,9 @@ struct DistinctMergeTests {
         #expect(store.pendingNames == ["setMetadata", "sendMessage", "sendMessage"])
     }
 
-    @Test("later changes in the merged conversation move too, and all survive the end of the app", .proves("CONV-32", "OFF-1"))
+    @Test(
+        "later changes in the merged conversation move too, and all survive the end of the app",
+        .proves("CONV-32", "OFF-1"))
     func later() throws {
         try store.attempt(store.queue[0])
         try store.set("later", "z", in: mine)
@@ -86,13 +100,16 @@ struct DistinctMergeTests {
         #expect(try store.metadata(of: theirs)?["later"] == "z")
         #expect(try store.participants(of: theirs) == [WireJSON.ana, WireJSON.ben, WireJSON.cleo])
         #expect(try store.conversation(mine)?.id == theirs)
-        try store.write { store in try store.sendMessage(StoreFixture.newMessage(.test(12)), in: store.reader.resolve(mine)) }
+        try store.write { store in
+            try store.sendMessage(StoreFixture.newMessage(.test(12)), in: store.reader.resolve(mine))
+        }
         #expect(try store.messages(in: theirs) == [.test(10), .test(11), .test(12)])
     }
 
     @Test("merging into a stored conversation does not make it older")
     func known() throws {
-        try store.apply(WireJSON.created(WireJSON.conversation(theirs, at: 7, metadata: ["title": "newest"], isDistinct: true)))
+        try store.apply(
+            WireJSON.created(WireJSON.conversation(theirs, at: 7, metadata: ["title": "newest"], isDistinct: true)))
         try store.addMessages(8...8, in: theirs)
         try merge()
         #expect(try store.messages(in: theirs) == [.test(8), .test(10), .test(11)])

@@ -27,12 +27,15 @@ struct DraftTests {
         #expect(schedule.nextSteps(for: store.core.queue, hasSocket: true, now: .now).isEmpty)
     }
 
-    @Test("a draft accepts metadata and participants, which its creation sends", .proves("CONV-36", "META-35", "META-12", "OFF-4"))
+    @Test(
+        "a draft accepts metadata and participants, which its creation sends",
+        .proves("CONV-36", "META-35", "META-12", "OFF-4"))
     func folded() throws {
         try store.set("theme.color", "FFF", in: draft)
         try store.write { try $0.patchMetadata([StoreFixture.step("title", nil)], in: draft) }
         try store.write { try $0.changeParticipants([.init(user: WireJSON.cleo, isAdded: true)], in: draft) }
-        let new = StoreFixture.newConversation([WireJSON.ana, WireJSON.ben, WireJSON.cleo], metadata: ["theme.color": "FFF"])
+        let new = StoreFixture.newConversation(
+            [WireJSON.ana, WireJSON.ben, WireJSON.cleo], metadata: ["theme.color": "FFF"])
         #expect(store.pending == [.createConversation(new)])
     }
 
@@ -98,13 +101,16 @@ struct DraftTests {
         #expect(try store.write { try $0.distinctConversation(of: new.participants)?.id }.value == nil)
     }
 
-    @Test("a distinct conversation being deleted is reported until the server has confirmed the deletion", .proves("CONV-31"))
+    @Test(
+        "a distinct conversation being deleted is reported until the server has confirmed the deletion",
+        .proves("CONV-31"))
     func distinctDeleted() throws {
         let new = StoreFixture.newConversation(isDistinct: true)
         try store.apply(WireJSON.created(WireJSON.conversation(.test(1), isDistinct: true)))
         #expect(store.code { try store.write { _ = try $0.newConversation(new) } } == .distinctConversationExists)
         try store.write { try $0.deleteConversation(.test(1), mode: .myDevices) }
-        #expect(store.code { try store.write { _ = try $0.newConversation(new) } } == .distinctDeletedConversationExists)
+        #expect(
+            store.code { try store.write { _ = try $0.newConversation(new) } } == .distinctDeletedConversationExists)
         #expect(StrataError.Code.distinctDeletedConversationExists.number == 1015)
         let others = StoreFixture.newConversation([WireJSON.ana, WireJSON.cleo], isDistinct: true)
         #expect(store.code { try store.write { _ = try $0.newConversation(others) } } == nil)

@@ -14,12 +14,15 @@ struct FollowTests {
 
     init() throws { store = try StoreFixture() }
 
-    private func identity(_ user: UserID) throws -> Identity? { try store.core.read { try $0.identityRecord(user).map(StoreReader.identity) } }
+    private func identity(_ user: UserID) throws -> Identity? {
+        try store.core.read { try $0.identityRecord(user).map(StoreReader.identity) }
+    }
     private func follow(_ users: UserID...) throws -> [String] { try store.write { try $0.follow(users) }.words }
     private func unfollow(_ users: UserID...) throws -> [String] { try store.write { try $0.unfollow(users) }.words }
 
     private func told(_ user: UserID, at position: Int64 = 1) throws {
-        try store.apply(WireJSON.change("create", "Identity", user.layerID, user: position, WireJSON.identity(user, name: "Name")))
+        try store.apply(
+            WireJSON.change("create", "Identity", user.layerID, user: position, WireJSON.identity(user, name: "Name")))
     }
 
     @Test("unsent follow and unfollow of the same user cancel out", .proves("OFF-4", "IDN-3"))
@@ -60,7 +63,9 @@ struct FollowTests {
         #expect(store.pending == [.follow([dora])])
     }
 
-    @Test("a refused follow removes the identity that it created, also after a restart", .proves("OFF-6"), arguments: [true, false])
+    @Test(
+        "a refused follow removes the identity that it created, also after a restart", .proves("OFF-6"),
+        arguments: [true, false])
     func refusedFollow(_ isReopened: Bool) throws {
         _ = try follow(dora)
         if isReopened { try store.reopen() }
@@ -83,7 +88,8 @@ struct FollowTests {
         try told(dora)
         _ = try unfollow(dora)
         if isReopened { try store.reopen() }
-        let update = WireJSON.change("update", "Identity", dora.layerID, user: 2, [WireJSON.set("display_name", "Dora")])
+        let update = WireJSON.change(
+            "update", "Identity", dora.layerID, user: 2, [WireJSON.set("display_name", "Dora")])
         #expect(try store.apply(update).changes.isEmpty)
         #expect(try store.refuse(store.queue[0]).words == ["identity create"])
         #expect(try identity(dora)?.displayName == "Dora")
@@ -148,7 +154,8 @@ struct OperatorIdentityTests {
         try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 1, told))
         var identity = try store.core.read { try $0.identity(dora) }
         let texts = [
-            identity.firstName, identity.lastName, identity.emailAddress, identity.phoneNumber, identity.avatarImageURL, identity.publicKey,
+            identity.firstName, identity.lastName, identity.emailAddress, identity.phoneNumber, identity.avatarImageURL,
+            identity.publicKey,
         ]
         #expect(texts == members.map { "its \($0)" })
         #expect(identity.displayName == "Dora" && identity.metadata == ["team": "red"] && identity.isFollowed)

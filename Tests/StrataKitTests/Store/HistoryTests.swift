@@ -32,7 +32,8 @@ private struct HistoryServer {
     /// Sends the first load: the conversation with its newest messages.
     func list(_ count: Int) throws {
         let newest = messages(below: Int64(total) + 2, count)
-        var object = WireJSON.conversation(chat, at: Int64(total) + 1, unread: unread, total: total, last: newest.first ?? .null)
+        var object = WireJSON.conversation(
+            chat, at: Int64(total) + 1, unread: unread, total: total, last: newest.first ?? .null)
         object["messages"] = .array(newest)
         try store.write { try $0.storeConversationPage([object], next: nil) }
     }
@@ -40,12 +41,15 @@ private struct HistoryServer {
     /// Loads older messages while the store has a goal.
     mutating func loadHistory() throws {
         while try store.progress(of: chat)?.goal != nil, requests.count < 100 {
-            let (start, size) = try store.write { (try $0.historyStart(in: chat), try $0.historyPageSize(in: chat)) }.value
+            let (start, size) = try store.write { (try $0.historyStart(in: chat), try $0.historyPageSize(in: chat)) }
+                .value
             let position = start.map { $0.position / Position.wireStep } ?? Int64(total) + 2
             let page = messages(below: position, size)
             requests.append(size)
             try store.write {
-                try $0.storeHistoryPage(.array(page), of: chat, below: start?.position, hasMore: (page.last?["position"].int ?? 0) > 2 * 8192)
+                try $0.storeHistoryPage(
+                    .array(page), of: chat, below: start?.position,
+                    hasMore: (page.last?["position"].int ?? 0) > 2 * 8192)
             }
         }
     }
@@ -137,14 +141,18 @@ struct HistoryTests {
         var server = try HistoryServer(.partialHistory(count: 5), total: 20, unread: 3)
         try server.list(5)
         let (store, chat) = (server.store, server.chat)
-        func code(_ goal: HistoryGoal) -> StrataError.Code? { store.code { try store.write { try $0.setHistoryGoal(of: chat) { _, _, _ in goal } } } }
+        func code(_ goal: HistoryGoal) -> StrataError.Code? {
+            store.code { try store.write { try $0.setHistoryGoal(of: chat) { _, _, _ in goal } } }
+        }
         #expect(code(.firstUnread) == .manualSyncNothingToSync)
         #expect(code(.everything) == nil)
         #expect(code(.everything) == .manualSyncAlreadyInProgress)
         try server.loadHistory()
         try store.send(.test(300), in: chat)
         #expect(code(.everything) == .manualSyncAlreadyFullySynced)
-        #expect(store.code { try store.write { try $0.setHistoryGoal(of: .test(9)) { _, _, _ in .everything } } } == .conversationDeleted)
+        #expect(
+            store.code { try store.write { try $0.setHistoryGoal(of: .test(9)) { _, _, _ in .everything } } }
+                == .conversationDeleted)
     }
 
     @Test("fetched messages are ordinary creations", .proves("SYNC-69"))
@@ -153,7 +161,9 @@ struct HistoryTests {
         try server.list(5)
         let start = try #require(try server.store.write { try $0.historyStart(in: server.chat) }.value)
         let page: JSONValue = [WireJSON.message(.test(16), in: server.chat, at: 16, isUnread: false)]
-        let outcome = try server.store.write { try $0.storeHistoryPage(page, of: server.chat, below: start.position, hasMore: true) }
+        let outcome = try server.store.write {
+            try $0.storeHistoryPage(page, of: server.chat, below: start.position, hasMore: true)
+        }
         #expect(outcome.words == ["message create"])
         #expect(server.store.queue.isEmpty)
     }

@@ -14,7 +14,9 @@ struct KeptFailureTests {
         try store.core.database.read { try StoreReader(db: $0, me: WireJSON.ana, contentFolder: nil).failures() }
     }
 
-    @Test("a refused change is stored in the transaction that reverts it, also across restarts, until the app confirms it", .proves("ERR-3"))
+    @Test(
+        "a refused change is stored in the transaction that reverts it, also across restarts, until the app confirms it",
+        .proves("ERR-3"))
     func kept() throws {
         let store = try StoreFixture()
         try store.addConversation(chat)
@@ -40,7 +42,8 @@ struct KeptFailureTests {
             for number in 1...1002 {
                 store.findings.failures.append(
                     OperationFailure(
-                        operation: "\(number)", id: UUID(), conversation: nil, messages: [], error: StrataError(.conversationDeleted, "")))
+                        operation: "\(number)", id: UUID(), conversation: nil, messages: [],
+                        error: StrataError(.conversationDeleted, "")))
             }
         }
         #expect(try failures(store).map(\.operation) == (3...1002).map { "\($0)" })

@@ -36,7 +36,9 @@ struct MessagePacketTests {
 
     @Test("messages are ordered independently of their arrival", .proves("SYNC-5", "MSG-5", "MSG-6"))
     func order() throws {
-        for position in [9, 6, 7] { try store.apply(WireJSON.created(WireJSON.message(.test(position), in: chat, at: Int64(position)))) }
+        for position in [9, 6, 7] {
+            try store.apply(WireJSON.created(WireJSON.message(.test(position), in: chat, at: Int64(position))))
+        }
         #expect(try store.messages(in: chat) == [.test(2), .test(3), .test(6), .test(7), .test(9)])
         #expect(try store.conversation(chat)?.lastMessage?.id == .test(9))
     }
@@ -58,12 +60,15 @@ struct MessagePacketTests {
         #expect(try store.message(.test(9))?.receivedAt == Date(timeIntervalSince1970: 5))
     }
 
-    @Test("statuses move forward only, and a read by this user marks the message as read", .proves("RCPT-1", "MSG-9", "RCPT-6"))
+    @Test(
+        "statuses move forward only, and a read by this user marks the message as read",
+        .proves("RCPT-1", "MSG-9", "RCPT-6"))
     func statuses() throws {
         let dotted = UserID(trusted: "c.d")
         _ = try applyTwice(
             WireJSON.updated(id, in: chat, at: 4, WireJSON.status("read", of: ana)),
-            WireJSON.updated(id, in: chat, at: 5, WireJSON.status("delivered", of: ana), WireJSON.status("delivered", of: dotted)))
+            WireJSON.updated(
+                id, in: chat, at: 5, WireJSON.status("delivered", of: ana), WireJSON.status("delivered", of: dotted)))
         let message = try #require(try store.message(id))
         #expect(message.recipientStatusByUserID == [ana: .read, ben: .read, dotted: .delivered])
         #expect(!message.isUnread)
@@ -81,7 +86,10 @@ struct MessagePacketTests {
         let added: JSONValue = ["operation": "add", "property": "parts", "id": part("two")["id"], "value": part("two")]
         #expect(try applyTwice(WireJSON.updated(id, in: chat, at: 4, added)).words == ["message update parts"])
         #expect(try texts == ["hello", "two"])
-        let removed: JSONValue = ["operation": "remove", "property": "parts", "id": .string(WireJSON.partLayerID(WireJSON.partID(of: id), of: id))]
+        let removed: JSONValue = [
+            "operation": "remove", "property": "parts",
+            "id": .string(WireJSON.partLayerID(WireJSON.partID(of: id), of: id)),
+        ]
         _ = try applyTwice(WireJSON.updated(id, in: chat, at: 5, removed, WireJSON.set("updated_at", .string(early))))
         #expect(try texts == ["two"])
         _ = try applyTwice(WireJSON.updated(id, in: chat, at: 6, WireJSON.set("parts", [part("a", 8), part("b", 9)])))
@@ -91,7 +99,8 @@ struct MessagePacketTests {
 
     @Test("a message of an erased sender stays in its place without parts, also if it arrives so")
     func erased() throws {
-        let gone = WireJSON.updated(id, in: chat, at: 4, WireJSON.set("parts", []), WireJSON.set("updated_at", .string(late)))
+        let gone = WireJSON.updated(
+            id, in: chat, at: 4, WireJSON.set("parts", []), WireJSON.set("updated_at", .string(late)))
         #expect(try applyTwice(gone).words == ["message update parts"])
         #expect(try texts == [] && store.message(id)?.parts == [])
         try store.apply(WireJSON.created(WireJSON.message(.test(9), in: chat, at: 5, parts: [])))
@@ -100,10 +109,15 @@ struct MessagePacketTests {
 
     @Test("parts of an earlier time are ignored")
     func oldParts() throws {
-        try store.apply(WireJSON.updated(id, in: chat, at: 5, WireJSON.set("parts", [part("new")]), WireJSON.set("updated_at", .string(late))))
-        let old = WireJSON.updated(id, in: chat, at: 4, WireJSON.set("parts", [part("old")]), WireJSON.set("updated_at", .string(early)))
+        try store.apply(
+            WireJSON.updated(
+                id, in: chat, at: 5, WireJSON.set("parts", [part("new")]), WireJSON.set("updated_at", .string(late))))
+        let old = WireJSON.updated(
+            id, in: chat, at: 4, WireJSON.set("parts", [part("old")]), WireJSON.set("updated_at", .string(early)))
         #expect(try store.apply(old).changes.isEmpty)
-        #expect(try store.apply(WireJSON.created(WireJSON.message(id, in: chat, at: 2, parts: [part("oldest")]))).changes.isEmpty)
+        #expect(
+            try store.apply(WireJSON.created(WireJSON.message(id, in: chat, at: 2, parts: [part("oldest")]))).changes
+                .isEmpty)
         #expect(try texts == ["new"])
     }
 
@@ -111,7 +125,8 @@ struct MessagePacketTests {
     func createdWithParts() throws {
         try store.apply(WireJSON.created(WireJSON.message(id, in: chat, at: 2, parts: [part("two")])))
         #expect(try Set(texts) == ["hello", "two"])
-        try store.apply(WireJSON.created(WireJSON.message(id, in: chat, at: 2, parts: [part("only")], updatedAt: early)))
+        try store.apply(
+            WireJSON.created(WireJSON.message(id, in: chat, at: 2, parts: [part("only")], updatedAt: early)))
         #expect(try texts == ["only"])
     }
 
@@ -120,8 +135,10 @@ struct MessagePacketTests {
         let name = WireJSON.partLayerID(WireJSON.partID(of: id), of: id)
         func update(_ text: String, _ time: String, at position: Int64) -> JSONValue {
             let members: JSONValue = [
-                WireJSON.set("body", .string(text)), WireJSON.set("mime_type", "text/html"), WireJSON.set("encoding", nil),
-                WireJSON.set("content", nil), WireJSON.set("size", .integer(Int64(text.utf8.count))), WireJSON.set("updated_at", .string(time)),
+                WireJSON.set("body", .string(text)), WireJSON.set("mime_type", "text/html"),
+                WireJSON.set("encoding", nil),
+                WireJSON.set("content", nil), WireJSON.set("size", .integer(Int64(text.utf8.count))),
+                WireJSON.set("updated_at", .string(time)),
             ]
             return WireJSON.change("update", "MessagePart", name, at: position, in: chat, members)
         }
@@ -136,7 +153,10 @@ struct MessagePacketTests {
     func content() throws {
         var rich = part("", 8)
         rich["body"] = nil
-        rich["content"] = ["id": .string(ContentID.test(5).layerID), "download_url": "https://files.example.org/5", "expiration": .string(late)]
+        rich["content"] = [
+            "id": .string(ContentID.test(5).layerID), "download_url": "https://files.example.org/5",
+            "expiration": .string(late),
+        ]
         try store.apply(WireJSON.updated(id, in: chat, at: 4, WireJSON.set("parts", [rich])))
         let part = try #require(try store.message(id)?.parts.first)
         #expect(part.transferStatus == .readyForDownload && part.data == nil && part.contentID == .test(5))
@@ -164,15 +184,21 @@ struct MessagePacketTests {
     @Test("a deleted message disappears, and later packets about it are ignored", .proves("DEL-1", "DEL-3"))
     func deleted() throws {
         #expect(
-            try applyTwice(WireJSON.deleted(.test(3), in: chat, at: 4)).words == ["conversation update lastMessage", "message delete"])
-        #expect(try store.apply(WireJSON.updated(.test(3), in: chat, at: 5, WireJSON.status("read", of: ana))).changes.isEmpty)
+            try applyTwice(WireJSON.deleted(.test(3), in: chat, at: 4)).words == [
+                "conversation update lastMessage", "message delete",
+            ])
+        #expect(
+            try store.apply(WireJSON.updated(.test(3), in: chat, at: 5, WireJSON.status("read", of: ana))).changes
+                .isEmpty)
         #expect(try store.messages(in: chat) == [.test(2)])
         #expect(try store.contents()["part"]?.count == 1)
     }
 
     @Test("an update of an unknown message is ignored")
     func unknown() throws {
-        #expect(try store.apply(WireJSON.updated(.test(99), in: chat, at: 5, WireJSON.status("read", of: ana))).changes.isEmpty)
+        #expect(
+            try store.apply(WireJSON.updated(.test(99), in: chat, at: 5, WireJSON.status("read", of: ana))).changes
+                .isEmpty)
         #expect(try store.message(.test(99)) == nil)
         #expect(try store.progress(of: chat)?.applied == 5)
     }

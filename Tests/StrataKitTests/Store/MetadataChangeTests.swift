@@ -18,18 +18,26 @@ struct MetadataChangeTests {
 
     private var steps: [[String]] {
         store.pending.compactMap { change in
-            if case .patchMetadata(let steps) = change { steps.map { "\($0.path)=\($0.values?[$0.path] ?? "-")" } } else { nil }
+            if case .patchMetadata(let steps) = change {
+                steps.map { "\($0.path)=\($0.values?[$0.path] ?? "-")" }
+            } else {
+                nil
+            }
         }
     }
 
-    private func delete(_ path: String) throws { try store.write { try $0.patchMetadata([StoreFixture.step(path, nil)], in: chat) } }
+    private func delete(_ path: String) throws {
+        try store.write { try $0.patchMetadata([StoreFixture.step(path, nil)], in: chat) }
+    }
 
     @Test("setting one text keeps its siblings", .proves("META-6", "META-14", "META-7"))
     func set() throws {
         try store.set("theme.back", "CCC", in: chat)
         try store.set("app.12345.name", "x", in: chat)
         #expect(
-            try store.metadata(of: chat) == ["title": "Lunch", "theme.back": "CCC", "theme.text": "000", "app.12345.name": "x"])
+            try store.metadata(of: chat) == [
+                "title": "Lunch", "theme.back": "CCC", "theme.text": "000", "app.12345.name": "x",
+            ])
         #expect(steps == [["theme.back=CCC", "app.12345.name=x"]])
     }
 
@@ -94,7 +102,8 @@ struct MetadataChangeTests {
     @Test("replacing deletes known keys that are missing and sets the rest, in one patch", .proves("META-9", "META-32"))
     func replaced() throws {
         try store.write { store in
-            try store.patchMetadata(try store.replacingSteps(["title": "Dinner", "theme.text": "000"], in: chat), in: chat)
+            try store.patchMetadata(
+                try store.replacingSteps(["title": "Dinner", "theme.text": "000"], in: chat), in: chat)
         }
         #expect(steps == [["theme.back=-", "theme.text=000", "title=Dinner"]])
         #expect(try store.metadata(of: chat) == ["title": "Dinner", "theme.text": "000"])
@@ -112,7 +121,9 @@ struct MetadataChangeTests {
 
     @Test("several keys are deleted together", .proves("META-11"))
     func deletedTogether() throws {
-        try store.write { try $0.patchMetadata([StoreFixture.step("title", nil), StoreFixture.step("theme.text", nil)], in: chat) }
+        try store.write {
+            try $0.patchMetadata([StoreFixture.step("title", nil), StoreFixture.step("theme.text", nil)], in: chat)
+        }
         #expect(try store.metadata(of: chat) == ["theme.back": "FFF"])
         #expect(steps.count == 1)
     }

@@ -25,7 +25,8 @@ struct OverlayTests {
     func metadata() throws {
         try store.set("title", "mine", in: chat)
         try store.set("a.b", "mine", in: chat)
-        try store.apply(metadata(at: 4, "title", "theirs"), metadata(at: 5, "a.b.c", "theirs"), metadata(at: 6, "other", "theirs"))
+        try store.apply(
+            metadata(at: 4, "title", "theirs"), metadata(at: 5, "a.b.c", "theirs"), metadata(at: 6, "other", "theirs"))
         #expect(try store.metadata(of: chat) == ["title": "mine", "a.b": "mine", "other": "theirs"])
         try store.apply(metadata(at: 7, "a", "theirs"))
         #expect(try store.metadata(of: chat)?["a.b"] == "mine")
@@ -54,7 +55,9 @@ struct OverlayTests {
     @Test("pending receipts count in addition to the server's counts", .proves("SYNC-70", "OFF-8"))
     func counts() throws {
         try store.write { try $0.markRead([.test(2)], in: chat) }
-        try store.apply(WireJSON.created(WireJSON.message(.test(4), in: chat, at: 4)), WireJSON.counts(of: chat, at: 4, unread: 3, total: 3))
+        try store.apply(
+            WireJSON.created(WireJSON.message(.test(4), in: chat, at: 4)),
+            WireJSON.counts(of: chat, at: 4, unread: 3, total: 3))
         let conversation = try #require(try store.conversation(chat))
         #expect(conversation.totalUnreadMessageCount == 2 && conversation.totalMessageCount == 3)
         #expect(conversation.hasUnreadMessages)

@@ -20,16 +20,22 @@ struct PartChangeTests {
 
     private var first: UUID { WireJSON.partID(of: id) }
 
-    private func part(_ text: String) -> PartRecord { PartRecord(id: UUID(), mimeType: "text/plain", body: Data(text.utf8), size: text.utf8.count) }
+    private func part(_ text: String) -> PartRecord {
+        PartRecord(id: UUID(), mimeType: "text/plain", body: Data(text.utf8), size: text.utf8.count)
+    }
 
     @discardableResult
     private func change(_ change: PartChange, of message: MessageID? = nil) throws -> StoreCore.Outcome<Void> {
         try store.write { try $0.changeParts(change, of: message ?? id) }
     }
 
-    private func texts(_ message: MessageID? = nil) throws -> [String?]? { try store.message(message ?? id)?.parts.map(\.text) }
+    private func texts(_ message: MessageID? = nil) throws -> [String?]? {
+        try store.message(message ?? id)?.parts.map(\.text)
+    }
 
-    @Test("changed parts are shown at once, as a change of the message, and reverted if the server refuses", .proves("PART-10", "OFF-6"))
+    @Test(
+        "changed parts are shown at once, as a change of the message, and reverted if the server refuses",
+        .proves("PART-10", "OFF-6"))
     func shown() throws {
         let added = part("two")
         #expect(try change(.add(added)).words.contains("message update parts"))
@@ -95,10 +101,12 @@ struct PartChangeTests {
         #expect(try store.message(id)?.parts[0].transferStatus == .complete)
         let content: JSONValue = ["id": .string(ContentID.test(1).layerID), "download_url": nil, "expiration": nil]
         let members: JSONValue = [
-            ["operation": "set", "property": "mime_type", "value": "image/png"], ["operation": "set", "property": "content", "value": content],
+            ["operation": "set", "property": "mime_type", "value": "image/png"],
+            ["operation": "set", "property": "content", "value": content],
             ["operation": "set", "property": "size", "value": 3000],
         ]
-        try store.apply(WireJSON.change("update", "MessagePart", WireJSON.partLayerID(first, of: id), at: 3, in: chat, members))
+        try store.apply(
+            WireJSON.change("update", "MessagePart", WireJSON.partLayerID(first, of: id), at: 3, in: chat, members))
         try store.succeed(store.queue[0], at: 3)
         #expect(store.queue.isEmpty)
         #expect(try store.core.read { try $0.contentFiles().map(\.file.name) } == ["a.png"])
@@ -121,8 +129,10 @@ struct PartChangeTests {
     func requests() throws {
         let new = part("new")
         let expected: [(PartChange, String, String)] = [
-            (.add(new), "POST", "/messages/\(id)/parts"), (.replace(first, new), "PUT", "/messages/\(id)/parts/\(first.lowercaseText)"),
-            (.remove(new.id), "DELETE", "/messages/\(id)/parts/\(new.id.lowercaseText)"), (.setAll([new]), "PUT", "/messages/\(id)/parts"),
+            (.add(new), "POST", "/messages/\(id)/parts"),
+            (.replace(first, new), "PUT", "/messages/\(id)/parts/\(first.lowercaseText)"),
+            (.remove(new.id), "DELETE", "/messages/\(id)/parts/\(new.id.lowercaseText)"),
+            (.setAll([new]), "PUT", "/messages/\(id)/parts"),
         ]
         for (number, (change, method, path)) in expected.enumerated() {
             let operation = QueuedOperation(

@@ -29,7 +29,9 @@ struct ParticipantChangeTests {
         try store.write { try $0.changeParticipants(users.map { .init(user: $0, isAdded: false) }, in: chat) }
     }
 
-    @Test("a change shows at once, waits in the queue, and makes the conversation non-distinct", .proves("CONV-16", "CONV-21", "CONV-34", "CONV-44"))
+    @Test(
+        "a change shows at once, waits in the queue, and makes the conversation non-distinct",
+        .proves("CONV-16", "CONV-21", "CONV-34", "CONV-44"))
     func added() throws {
         #expect(try add(cleo).words == ["conversation update participants", "conversation update isDistinct"])
         #expect(try store.participants(of: chat) == [ana, ben, cleo])
@@ -62,7 +64,10 @@ struct ParticipantChangeTests {
         try add(cleo)
         try remove(cleo)
         #expect(
-            store.pending == [.changeParticipants([.init(user: cleo, isAdded: true)]), .changeParticipants([.init(user: cleo, isAdded: false)])])
+            store.pending == [
+                .changeParticipants([.init(user: cleo, isAdded: true)]),
+                .changeParticipants([.init(user: cleo, isAdded: false)]),
+            ])
         #expect(try store.participants(of: chat) == [ana, ben])
     }
 
@@ -77,10 +82,14 @@ struct ParticipantChangeTests {
     func limit() throws {
         let many = (1...Limits.participants).map { UserID(trusted: "user\($0)") }
         #expect(
-            store.code { try store.write { try $0.changeParticipants(many.map { .init(user: $0, isAdded: true) }, in: chat) } }
+            store.code {
+                try store.write { try $0.changeParticipants(many.map { .init(user: $0, isAdded: true) }, in: chat) }
+            }
                 == .tooManyParticipants)
         let draft = try store.write { try $0.createDraft(StoreFixture.newConversation(many)) }.value
-        #expect(store.code { try store.write { try $0.changeParticipants([.init(user: ana, isAdded: true)], in: draft) } } == .tooManyParticipants)
+        #expect(
+            store.code { try store.write { try $0.changeParticipants([.init(user: ana, isAdded: true)], in: draft) } }
+                == .tooManyParticipants)
         try store.addConversation(.test(2), participants: [ana] + many)
         #expect(store.code { try store.send(.test(1), in: .test(2)) } == .tooManyParticipants)
     }

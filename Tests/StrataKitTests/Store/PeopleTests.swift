@@ -24,7 +24,8 @@ struct PeopleTests {
         #expect(outcome.words == ["identity create"])
         #expect(try !identity(dora).isFollowed)
         #expect(store.pending == [.follow([dora])])
-        try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora, name: "Dora")))
+        try store.apply(
+            WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora, name: "Dora")))
         #expect(try identity(dora).isFollowed && identity(dora).displayName == "Dora")
     }
 
@@ -53,7 +54,8 @@ struct PeopleTests {
         try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora)))
         let outcome = try store.apply(WireJSON.change("update", "Identity", dora.layerID, user: 5, [name, city]))
         #expect(Set(outcome.words) == ["identity update displayName", "identity update metadata"])
-        let old = try store.apply(WireJSON.change("update", "Identity", dora.layerID, user: 4, [WireJSON.set("display_name", "Old")]))
+        let old = try store.apply(
+            WireJSON.change("update", "Identity", dora.layerID, user: 4, [WireJSON.set("display_name", "Old")]))
         #expect(old.changes.isEmpty)
         #expect(store.core.cursor.userPosition == 5)
     }
@@ -72,7 +74,9 @@ struct PeopleTests {
         let (early, late) = ("2018-05-04T09:20:00.000Z", "2018-05-04T10:00:00.000Z")
         try store.apply(WireJSON.change("create", "Identity", dora.layerID, user: 3, WireJSON.identity(dora)))
         func told(_ status: String, _ time: String) throws -> [String] {
-            let operations: JSONValue = [WireJSON.set("presence.status", .string(status)), WireJSON.set("presence.last_seen_at", .string(time))]
+            let operations: JSONValue = [
+                WireJSON.set("presence.status", .string(status)), WireJSON.set("presence.last_seen_at", .string(time)),
+            ]
             return try store.apply(WireJSON.change("update", "Identity", dora.layerID, operations)).words
         }
         #expect(try told("offline", early) == ["identity update presenceStatus", "identity update lastSeenAt"])
@@ -81,11 +85,14 @@ struct PeopleTests {
         #expect(try told("offline", late) == ["identity update presenceStatus", "identity update lastSeenAt"])
     }
 
-    @Test("without a connection the user's own presence appears offline, and others keep their last status", .proves("PRES-4"))
+    @Test(
+        "without a connection the user's own presence appears offline, and others keep their last status",
+        .proves("PRES-4"))
     func presenceEnded() throws {
         for user in [WireJSON.ana, dora] {
             try store.apply(WireJSON.change("create", "Identity", user.layerID, WireJSON.identity(user)))
-            try store.apply(WireJSON.change("update", "Identity", user.layerID, [WireJSON.set("presence.status", "busy")]))
+            try store.apply(
+                WireJSON.change("update", "Identity", user.layerID, [WireJSON.set("presence.status", "busy")]))
         }
         #expect(try store.write { try $0.presenceEnded() }.words == ["identity update presenceStatus"])
         #expect(try identity(WireJSON.ana).presenceStatus == .offline)
@@ -105,7 +112,9 @@ struct PeopleTests {
         try store.addConversation(.test(1))
         for (place, user) in [dora, WireJSON.ben].enumerated() {
             let position = Int64(2 * place)
-            try store.apply(WireJSON.change("create", "Identity", user.layerID, user: position + 1, WireJSON.identity(user, name: "Name")))
+            try store.apply(
+                WireJSON.change(
+                    "create", "Identity", user.layerID, user: position + 1, WireJSON.identity(user, name: "Name")))
             try store.apply(WireJSON.change("delete", "Identity", user.layerID, user: position + 2, [:]))
         }
         #expect(try identity(dora).displayName == nil)
@@ -127,7 +136,8 @@ struct PeopleTests {
     @Test("an announcement arrives, is read and is deleted", .proves("ANN-2", "CHG-2"))
     func announcement() throws {
         let id = AnnouncementID.test(1)
-        let created = try store.apply(WireJSON.change("create", "Announcement", id.layerID, user: 3, WireJSON.announcement(id)))
+        let created = try store.apply(
+            WireJSON.change("create", "Announcement", id.layerID, user: 3, WireJSON.announcement(id)))
         #expect(created.words == ["announcement create"])
         let read = try store.write { try $0.markAnnouncementRead(id) }
         #expect(read.value && read.words == ["announcement update isUnread"])
@@ -137,7 +147,9 @@ struct PeopleTests {
         #expect(store.pending == [.markAnnouncementRead(id), .deleteAnnouncement(id)])
     }
 
-    @Test("a refused announcement change is reverted, and an answered one ends with its position", .proves("OFF-6", "OFF-8"))
+    @Test(
+        "a refused announcement change is reverted, and an answered one ends with its position",
+        .proves("OFF-6", "OFF-8"))
     func announcementAnswered() throws {
         let id = AnnouncementID.test(1)
         try store.apply(WireJSON.change("create", "Announcement", id.layerID, user: 3, WireJSON.announcement(id)))

@@ -17,11 +17,15 @@ struct ReadingTests {
     }
 
     @discardableResult
-    private func read(_ ids: MessageID...) throws -> StoreCore.Outcome<Int> { try store.write { try $0.markRead(ids, in: chat) } }
+    private func read(_ ids: MessageID...) throws -> StoreCore.Outcome<Int> {
+        try store.write { try $0.markRead(ids, in: chat) }
+    }
 
     private var receipts: [LocalChange] { store.pending.filter { if case .markRead = $0 { true } else { false } } }
 
-    @Test("marking all as read marks only stored messages: with 1 of 10 stored, the count drops by 1", .proves("SYNC-10", "RCPT-5", "SYNC-70"))
+    @Test(
+        "marking all as read marks only stored messages: with 1 of 10 stored, the count drops by 1",
+        .proves("SYNC-10", "RCPT-5", "SYNC-70"))
     func partly() throws {
         try store.apply(WireJSON.counts(of: chat, at: 11, unread: 10, total: 10))
         try store.apply(WireJSON.created(WireJSON.message(.test(11), in: chat, at: 11)))
@@ -38,7 +42,8 @@ struct ReadingTests {
         try store.addMessages(2...2, in: chat)
         #expect(
             try read(.test(2)).words == [
-                "conversation update hasUnreadMessages", "conversation update totalNumberOfUnreadMessages", "message update isUnread",
+                "conversation update hasUnreadMessages", "conversation update totalNumberOfUnreadMessages",
+                "message update isUnread",
                 "message update recipientStatusByUserID",
             ])
         #expect(try store.message(.test(2))?.recipientStatusByUserID[WireJSON.ana] == .read)
@@ -96,7 +101,9 @@ struct ReadingTests {
         #expect(outcome.findings.failures.isEmpty)
     }
 
-    @Test("delivery is confirmed automatically, once, for others' messages that are neither delivered nor read", .proves("RCPT-3", "SYNC-69"))
+    @Test(
+        "delivery is confirmed automatically, once, for others' messages that are neither delivered nor read",
+        .proves("RCPT-3", "SYNC-69"))
     func delivery() throws {
         func message(_ number: Int, _ status: String, from sender: UserID = WireJSON.ben) -> [UserID: String] {
             sender == WireJSON.ben ? [WireJSON.ana: status, WireJSON.ben: "read"] : [WireJSON.ana: status]

@@ -28,9 +28,12 @@ struct RelistingTests {
         try store.write { try $0.storeConversationPage(.array(objects), next: next) }
     }
 
-    private func conversation(_ number: Int, at position: Int64 = 9, unread: Int = 0, total: Int = 0, _ messages: JSONValue...) -> JSONValue {
+    private func conversation(
+        _ number: Int, at position: Int64 = 9, unread: Int = 0, total: Int = 0, _ messages: JSONValue...
+    ) -> JSONValue {
         var object = WireJSON.conversation(
-            .test(number), at: position, metadata: ["title": "new"], unread: unread, total: total, last: messages.first ?? .null, epoch: "second")
+            .test(number), at: position, metadata: ["title": "new"], unread: unread, total: total,
+            last: messages.first ?? .null, epoch: "second")
         object["messages"] = .array(messages)
         return object
     }
@@ -38,7 +41,10 @@ struct RelistingTests {
     @Test("objects missing from all lists are deleted", .proves("SYNC-73"))
     func gone() throws {
         try begin()
-        #expect(try list(conversation(2)).words.suffix(4) == ["conversation delete", "message delete", "message delete", "message delete"])
+        #expect(
+            try list(conversation(2)).words.suffix(4) == [
+                "conversation delete", "message delete", "message delete", "message delete",
+            ])
         #expect(try store.conversation(.test(1)) == nil)
         #expect(try store.metadata(of: .test(2)) == ["title": "new"])
         #expect(store.core.cursor.epoch == "second" && store.core.cursor.userPosition == 0)
@@ -68,7 +74,8 @@ struct RelistingTests {
     func messages() throws {
         try begin()
         let outcome = try list(
-            conversation(1, total: 2, WireJSON.message(.test(5), in: .test(1), at: 5, isUnread: false)), conversation(2))
+            conversation(1, total: 2, WireJSON.message(.test(5), in: .test(1), at: 5, isUnread: false)), conversation(2)
+        )
         #expect(outcome.findings.historyWanted == [.test(1)])
         #expect(try store.messages(in: .test(1)) == [.test(2), .test(3), .test(4), .test(5)])
         let page: JSONValue = [WireJSON.message(.test(3), in: .test(1), at: 3, isUnread: false)]
@@ -124,14 +131,18 @@ struct RelistingTests {
     @Test("users who are no longer followed are deleted, participants and newly followed users are not")
     func identities() throws {
         for user in [dora, WireJSON.cleo] {
-            try store.apply(WireJSON.change("create", "Identity", user.layerID, user: 20, WireJSON.identity(user, name: "Name")))
+            try store.apply(
+                WireJSON.change("create", "Identity", user.layerID, user: 20, WireJSON.identity(user, name: "Name")))
         }
         try begin()
         let eve = UserID(trusted: "eve")
         try store.write { try $0.storeIdentityPage([WireJSON.identity(WireJSON.cleo)], next: "/identities?page=2") }
-        try store.apply(WireJSON.change("create", "Identity", eve.layerID, user: 1, WireJSON.identity(eve, name: "Eve")))
+        try store.apply(
+            WireJSON.change("create", "Identity", eve.layerID, user: 1, WireJSON.identity(eve, name: "Eve")))
         try store.write { try $0.storeIdentityPage([], next: nil) }
-        let identities = try store.core.read { reader in try [dora, WireJSON.cleo, eve, WireJSON.ben].map { try reader.identityRecord($0) } }
+        let identities = try store.core.read { reader in
+            try [dora, WireJSON.cleo, eve, WireJSON.ben].map { try reader.identityRecord($0) }
+        }
         #expect(identities.map { $0?.isFollowed } == [nil, true, true, false])
     }
 
@@ -147,7 +158,8 @@ struct RelistingTests {
         let outcome = try store.write { try $0.storeAnnouncementPage([WireJSON.announcement(.test(102))], next: nil) }
         #expect(outcome.words == ["announcement delete"])
         #expect(
-            try store.core.read { reader in try [101, 102, 103].map { try reader.announcementRecord(.test($0)) != nil } } == [false, true, true])
+            try store.core.read { reader in try [101, 102, 103].map { try reader.announcementRecord(.test($0)) != nil }
+            } == [false, true, true])
     }
 
     @Test("the reload ends when all lists have ended")

@@ -79,7 +79,9 @@ final class SessionFileTests {
         #expect(error?.code == .alreadyAuthenticated && error?.userID == WireJSON.ana)
     }
 
-    @Test("an identifier names one session; a user's own has their name, or another one if that is taken", .proves("SESS-3"))
+    @Test(
+        "an identifier names one session; a user's own has their name, or another one if that is taken",
+        .proves("SESS-3"))
     func identifiers() throws {
         #expect(try sessions.addSession("ana").userID == nil)
         #expect(code { _ = try sessions.addSession("ana") }?.code == .duplicateSession)
@@ -107,7 +109,9 @@ final class SessionFileTests {
 
     @Test("an unreadable session file throws and stays unchanged, and a missing one has no sessions", .proves("SESS-4"))
     func unreadable() throws {
-        let (file, store) = (folder.appending(path: "sessions.json"), folder.appending(path: "\(UUID().lowercaseText).sqlite"))
+        let (file, store) = (
+            folder.appending(path: "sessions.json"), folder.appending(path: "\(UUID().lowercaseText).sqlite")
+        )
         try Data("messages".utf8).write(to: store)
         #expect(try reopened().all.isEmpty)
         try Data("{".utf8).write(to: file)
@@ -162,7 +166,9 @@ final class SessionFileTests {
         try sessions.saveSession(try sessions.signedIn(WireJSON.ana, token: "a"), isCurrent: true)
         let before = sessions.all
         tokens.isLocked.withLock { $0 = true }
-        #expect(throws: (any Error).self) { try sessions.saveSession(.init(identifier: "ben", userID: WireJSON.ben, token: "b"), isCurrent: true) }
+        #expect(throws: (any Error).self) {
+            try sessions.saveSession(.init(identifier: "ben", userID: WireJSON.ben, token: "b"), isCurrent: true)
+        }
         #expect(sessions.all == before && sessions.current == before.first)
         tokens.isLocked.withLock { $0 = false }
         #expect(try SessionFile(folder: folder, tokens: tokens).all == before)

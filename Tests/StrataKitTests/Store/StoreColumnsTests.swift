@@ -9,7 +9,10 @@ struct StoreColumnsTests {
     /// Converts names to the schema's spelling: `sentAt` to `sent_at`.
     private func names(_ columns: [String]) -> [String] {
         columns.map { name in
-            name == "index" ? "idx" : name.replacing("URL", with: "Url").map { $0.isUppercase ? "_\($0.lowercased())" : String($0) }.joined()
+            name == "index"
+                ? "idx"
+                : name.replacing("URL", with: "Url").map { $0.isUppercase ? "_\($0.lowercased())" : String($0) }
+                    .joined()
         }
     }
 
@@ -17,7 +20,9 @@ struct StoreColumnsTests {
     func order() throws {
         let database = try DatabaseQueue()
         try StoreSchema.migrator.migrate(database)
-        func columns(of table: String) throws -> [String] { try database.read { try $0.columns(in: table).map(\.name) } }
+        func columns(of table: String) throws -> [String] {
+            try database.read { try $0.columns(in: table).map(\.name) }
+        }
         #expect(try columns(of: "conversation") == names(ConversationColumn.allCases.map { "\($0)" }))
         #expect(try columns(of: "message") == names(MessageColumn.allCases.map { "\($0)" }))
         #expect(try columns(of: "part") == names(PartColumn.allCases.map { "\($0)" }))

@@ -28,7 +28,9 @@ final class StoreFileTests {
         return (pool, try StoreFixture(database: pool))
     }
 
-    private var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() } }
+    private var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    }
 
     /// Creates a store with a conversation, messages from the server and an unsent message, and closes it.
     private func fill() throws {
@@ -56,11 +58,14 @@ final class StoreFileTests {
         }
         try queue.close()
         var bytes = try Data(contentsOf: file)
-        for page in pages { bytes.replaceSubrange((page - 1) * size..<page * size, with: Data(repeating: 0xa5, count: size)) }
+        for page in pages {
+            bytes.replaceSubrange((page - 1) * size..<page * size, with: Data(repeating: 0xa5, count: size))
+        }
         try bytes.write(to: file)
     }
 
-    @Test("a large file is checked while it is in use, and rebuilt at the next start if damaged", .timeLimit(.minutes(3)))
+    @Test(
+        "a large file is checked while it is in use, and rebuilt at the next start if damaged", .timeLimit(.minutes(3)))
     func checkedLater() async throws {
         try fill()
         try damage(["message_received"])
@@ -220,7 +225,9 @@ final class StoreFileTests {
         try fill()
         let queue = try DatabaseQueue(path: file.path)
         try queue.write { db in
-            try db.execute(sql: isOperation ? "UPDATE operation SET record = '{'" : "INSERT OR REPLACE INTO state VALUES ('cursor', 'x')")
+            try db.execute(
+                sql: isOperation
+                    ? "UPDATE operation SET record = '{'" : "INSERT OR REPLACE INTO state VALUES ('cursor', 'x')")
         }
         try queue.close()
         let (_, store) = try open()
@@ -282,7 +289,9 @@ final class StoreFileTests {
         #expect(passed.withLock { $0 } == opened + 6)
     }
 
-    @Test("a store of a newer version is refused and kept, even if this version cannot read its queue", .proves("STORE-6"), arguments: [true, false])
+    @Test(
+        "a store of a newer version is refused and kept, even if this version cannot read its queue",
+        .proves("STORE-6"), arguments: [true, false])
     func newer(_ isMarked: Bool) throws {
         try fill()
         let queue = try DatabaseQueue(path: file.path)

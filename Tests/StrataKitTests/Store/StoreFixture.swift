@@ -25,7 +25,9 @@ final class StoreFixture {
     // MARK: Changes
 
     @discardableResult
-    func write<Value>(at time: Int64 = StoreFixture.now, _ body: (StoreTransaction) throws -> Value) throws -> StoreCore.Outcome<Value> {
+    func write<Value>(
+        at time: Int64 = StoreFixture.now, _ body: (StoreTransaction) throws -> Value
+    ) throws -> StoreCore.Outcome<Value> {
         try core.write(at: time, body)
     }
 
@@ -35,35 +37,51 @@ final class StoreFixture {
     }
 
     /// Adds a conversation of `ana` and `ben` at position 1, without messages.
-    func addConversation(_ id: ConversationID, participants: [UserID] = [WireJSON.ana, WireJSON.ben], metadata: JSONValue = [:]) throws {
+    func addConversation(
+        _ id: ConversationID, participants: [UserID] = [WireJSON.ana, WireJSON.ben], metadata: JSONValue = [:]
+    ) throws {
         try apply(WireJSON.created(WireJSON.conversation(id, participants: participants, metadata: metadata)))
     }
 
     /// Adds messages of `ben` at these positions of the conversation, and the counts after the last one.
     func addMessages(_ positions: ClosedRange<Int64>, in id: ConversationID, unread: Int? = nil) throws {
         try write { store in
-            for position in positions { try store.applyPacket(WireJSON.created(WireJSON.message(.test(Int(position)), in: id, at: position))) }
-            try store.applyPacket(WireJSON.counts(of: id, at: positions.upperBound, unread: unread ?? positions.count, total: positions.count))
+            for position in positions {
+                try store.applyPacket(WireJSON.created(WireJSON.message(.test(Int(position)), in: id, at: position)))
+            }
+            try store.applyPacket(
+                WireJSON.counts(
+                    of: id, at: positions.upperBound, unread: unread ?? positions.count, total: positions.count))
         }
     }
 
     @discardableResult
-    func send(_ id: MessageID, in conversation: ConversationID, _ text: String = "hello") throws -> StoreCore.Outcome<Void> {
+    func send(
+        _ id: MessageID, in conversation: ConversationID, _ text: String = "hello"
+    ) throws -> StoreCore.Outcome<Void> {
         try write { try $0.sendMessage(Self.newMessage(id, text), in: conversation) }
     }
 
-    func set(_ path: String, _ value: String, in id: ConversationID) throws { try write { try $0.patchMetadata([Self.step(path, value)], in: id) } }
+    func set(_ path: String, _ value: String, in id: ConversationID) throws {
+        try write { try $0.patchMetadata([Self.step(path, value)], in: id) }
+    }
 
     static func newMessage(_ id: MessageID, _ text: String = "hello") -> LocalChange.NewMessage {
         LocalChange.NewMessage(
-            id: id, parts: [PartRecord(id: WireJSON.partID(of: id), mimeType: "text/plain", body: Data(text.utf8), size: text.utf8.count)])
+            id: id,
+            parts: [
+                PartRecord(
+                    id: WireJSON.partID(of: id), mimeType: "text/plain", body: Data(text.utf8), size: text.utf8.count)
+            ])
     }
 
     static func newConversation(
-        _ participants: [UserID] = [WireJSON.ana, WireJSON.ben], isDistinct: Bool = false, metadata: [String: String] = [:]
+        _ participants: [UserID] = [WireJSON.ana, WireJSON.ben], isDistinct: Bool = false,
+        metadata: [String: String] = [:]
     ) -> LocalChange.NewConversation {
         LocalChange.NewConversation(
-            participants: participants, isDistinct: isDistinct, deliveryReceipts: true, readReceipts: true, metadata: metadata)
+            participants: participants, isDistinct: isDistinct, deliveryReceipts: true, readReceipts: true,
+            metadata: metadata)
     }
 
     static func step(_ path: String, _ value: String?) -> LocalChange.MetadataStep {
@@ -82,14 +100,17 @@ final class StoreFixture {
         -> StoreCore.Outcome<Void>
     {
         try write { store in
-            try store.operationSucceeded(operation.id, positions: .init(conversation: position, user: user), object: object)
+            try store.operationSucceeded(
+                operation.id, positions: .init(conversation: position, user: user), object: object)
             try store.finishOperations(in: store.queue.all.compactMap(\.conversation), open: nil)
         }
     }
 
     /// Simulates a permanent refusal of the operation.
     @discardableResult
-    func refuse(_ operation: QueuedOperation, _ code: StrataError.Code = .invalidMessage) throws -> StoreCore.Outcome<Void> {
+    func refuse(
+        _ operation: QueuedOperation, _ code: StrataError.Code = .invalidMessage
+    ) throws -> StoreCore.Outcome<Void> {
         try write { try $0.operationRefused(operation.id, error: StrataError(code, "refused")) }
     }
 
@@ -123,7 +144,8 @@ final class StoreFixture {
     static func contents(of database: any DatabaseReader) throws -> [String: [Row]] {
         try database.read { db in
             let tables = try String.fetchAll(
-                db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+                db,
+                sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
             return try tables.reduce(into: [:]) { $0[$1] = try Row.fetchAll(db, sql: "SELECT * FROM \($1)") }
         }
     }
@@ -132,7 +154,10 @@ final class StoreFixture {
 extension ObjectID {
     /// Returns an id that is derived from a number.
     static func test(_ number: Int) -> Self {
-        Self(rawValue: UUID(uuid: (0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, UInt8(number >> 8 & 0xff), UInt8(number & 0xff))))
+        Self(
+            rawValue: UUID(
+                uuid: (0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, UInt8(number >> 8 & 0xff), UInt8(number & 0xff)))
+        )
     }
 }
 
@@ -141,7 +166,11 @@ extension StoreCore.Outcome {
     var words: [String] { changes.map(\.words) }
 
     func update(_ name: String) -> PropertyChange? {
-        changes.lazy.compactMap { change in if case .update(let property) = change.kind, property.name == name { property } else { nil } }.first
+        changes.lazy
+            .compactMap { change in
+                if case .update(let property) = change.kind, property.name == name { property } else { nil }
+            }
+            .first
     }
 }
 

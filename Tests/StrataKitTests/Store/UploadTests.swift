@@ -68,7 +68,9 @@ struct UploadTests {
         #expect(operation.upload(of: part).times == 1)
     }
 
-    @Test("content of an attempted message is uploaded again, because its id identifies the message; an arrived message's is not")
+    @Test(
+        "content of an attempted message is uploaded again, because its id identifies the message; an arrived message's is not"
+    )
     func attempted() throws {
         try upload(at: 100)
         try store.attempt(operation)
@@ -91,15 +93,19 @@ struct UploadTests {
 
     private var sent: JSONValue {
         let json: JSONValue = [
-            "id": .string(WireJSON.partLayerID(part, of: .test(20))), "mime_type": "image/png", "body": nil, "encoding": nil, "size": 3000,
-            "updated_at": nil, "content": ["id": .string(ContentID.test(1).layerID), "download_url": nil, "expiration": nil],
+            "id": .string(WireJSON.partLayerID(part, of: .test(20))), "mime_type": "image/png", "body": nil,
+            "encoding": nil, "size": 3000,
+            "updated_at": nil,
+            "content": ["id": .string(ContentID.test(1).layerID), "download_url": nil, "expiration": nil],
         ]
         return WireJSON.message(.test(20), in: chat, at: 2, from: WireJSON.ana, parts: [json])
     }
 
     @Test("a failed upload leaves the message unsent and failed", .proves("PROG-1"))
     func cancelled() throws {
-        let outcome = try store.write { try $0.operationRefused(operation.id, error: StrataError(.transferCancelled, "cancelled")) }
+        let outcome = try store.write {
+            try $0.operationRefused(operation.id, error: StrataError(.transferCancelled, "cancelled"))
+        }
         let message = try #require(try store.message(.test(20)))
         #expect(!message.isSent && message.failure?.code == .transferCancelled)
         #expect(outcome.findings.failures.map(\.messages) == [[.test(20)]])

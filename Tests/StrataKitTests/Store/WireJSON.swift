@@ -14,26 +14,33 @@ enum WireJSON {
 
     static func identity(_ user: UserID, name: String? = nil) -> JSONValue {
         [
-            "id": .string(user.layerID), "url": .string("https://chat.example.org/identities/\(user)"), "user_id": .string(user.rawValue),
+            "id": .string(user.layerID), "url": .string("https://chat.example.org/identities/\(user)"),
+            "user_id": .string(user.rawValue),
             "display_name": name.map { .string($0) } ?? .null, "avatar_url": nil,
         ]
     }
 
     static func conversation(
-        _ id: ConversationID, at position: Int64 = 1, participants: [UserID] = [ana, ben], metadata: JSONValue = [:], isDistinct: Bool = false,
+        _ id: ConversationID, at position: Int64 = 1, participants: [UserID] = [ana, ben], metadata: JSONValue = [:],
+        isDistinct: Bool = false,
         unread: Int = 0, total: Int = 0, last: JSONValue = .null, deliveryReceipts: Bool = true, epoch: String = "first"
     ) -> JSONValue {
         [
-            "id": .string(id.layerID), "url": .string("https://chat.example.org/conversations/\(id)"), "created_at": "2018-05-04T09:30:00.000Z",
-            "participants": .array(participants.map { identity($0) }), "distinct": .bool(isDistinct), "metadata": metadata,
-            "unread_message_count": .integer(Int64(unread)), "total_message_count": .integer(Int64(total)), "last_message": last,
-            "position": .integer(position), "epoch": .string(epoch), "delivery_receipts": .bool(deliveryReceipts), "read_receipts": true,
+            "id": .string(id.layerID), "url": .string("https://chat.example.org/conversations/\(id)"),
+            "created_at": "2018-05-04T09:30:00.000Z",
+            "participants": .array(participants.map { identity($0) }), "distinct": .bool(isDistinct),
+            "metadata": metadata,
+            "unread_message_count": .integer(Int64(unread)), "total_message_count": .integer(Int64(total)),
+            "last_message": last,
+            "position": .integer(position), "epoch": .string(epoch), "delivery_receipts": .bool(deliveryReceipts),
+            "read_receipts": true,
         ]
     }
 
     /// - Parameter position: the position of the change that created the message.
     static func message(
-        _ id: MessageID, in conversation: ConversationID, at position: Int64, from sender: UserID = ben, isUnread: Bool? = nil,
+        _ id: MessageID, in conversation: ConversationID, at position: Int64, from sender: UserID = ben,
+        isUnread: Bool? = nil,
         statuses: [UserID: String]? = nil, parts: [JSONValue]? = nil, updatedAt: String? = nil
     ) -> JSONValue {
         let isUnread = isUnread ?? (sender != ana)
@@ -41,20 +48,26 @@ enum WireJSON {
         return [
             "id": .string(id.layerID), "url": .string("https://chat.example.org/messages/\(id)"),
             "conversation": ["id": .string(conversation.layerID)], "position": .integer(position * Position.wireStep),
-            "parts": .array(parts ?? [part(partID(of: id), of: id)]), "sender": identity(sender), "sent_at": "2018-05-04T09:31:00.000Z",
+            "parts": .array(parts ?? [part(partID(of: id), of: id)]), "sender": identity(sender),
+            "sent_at": "2018-05-04T09:31:00.000Z",
             "received_at": nil, "updated_at": updatedAt.map { .string($0) } ?? .null, "is_unread": .bool(isUnread),
-            "recipient_status": .object(Dictionary(uniqueKeysWithValues: known.map { ($0.key.layerID, .string($0.value)) })),
+            "recipient_status": .object(
+                Dictionary(uniqueKeysWithValues: known.map { ($0.key.layerID, .string($0.value)) })),
         ]
     }
 
-    static func part(_ id: UUID, of message: MessageID, _ text: String = "hello", updatedAt: String? = nil) -> JSONValue {
+    static func part(_ id: UUID, of message: MessageID, _ text: String = "hello", updatedAt: String? = nil) -> JSONValue
+    {
         [
-            "id": .string(partLayerID(id, of: message)), "mime_type": "text/plain", "body": .string(text), "encoding": nil, "content": nil,
+            "id": .string(partLayerID(id, of: message)), "mime_type": "text/plain", "body": .string(text),
+            "encoding": nil, "content": nil,
             "size": .integer(Int64(text.utf8.count)), "updated_at": updatedAt.map { .string($0) } ?? .null,
         ]
     }
 
-    static func partLayerID(_ id: UUID, of message: MessageID) -> String { "\(message.layerID)/parts/\(id.lowercaseText)" }
+    static func partLayerID(_ id: UUID, of message: MessageID) -> String {
+        "\(message.layerID)/parts/\(id.lowercaseText)"
+    }
 
     /// Returns the id of the single part that a message has by default.
     static func partID(of message: MessageID) -> UUID {
@@ -65,19 +78,26 @@ enum WireJSON {
 
     static func announcement(_ id: AnnouncementID, at position: Int64 = 1, isUnread: Bool = true) -> JSONValue {
         [
-            "id": .string(id.layerID), "position": .integer(position), "sender": ["id": nil, "display_name": "Operator"],
-            "sent_at": "2018-05-04T09:31:00.000Z", "is_unread": .bool(isUnread), "recipient_status": [ana.layerID: isUnread ? "sent" : "read"],
-            "parts": [["id": .string("\(id.layerID)/parts/\(id)"), "mime_type": "text/plain", "body": "News", "size": 4]],
+            "id": .string(id.layerID), "position": .integer(position),
+            "sender": ["id": nil, "display_name": "Operator"],
+            "sent_at": "2018-05-04T09:31:00.000Z", "is_unread": .bool(isUnread),
+            "recipient_status": [ana.layerID: isUnread ? "sent" : "read"],
+            "parts": [
+                ["id": .string("\(id.layerID)/parts/\(id)"), "mime_type": "text/plain", "body": "News", "size": 4]
+            ],
         ]
     }
 
     // MARK: Packets
 
     static func change(
-        _ operation: String, _ type: String, _ id: String, at position: Int64? = nil, user: Int64? = nil, in conversation: ConversationID? = nil,
+        _ operation: String, _ type: String, _ id: String, at position: Int64? = nil, user: Int64? = nil,
+        in conversation: ConversationID? = nil,
         _ data: JSONValue
     ) -> JSONValue {
-        var body: JSONValue = ["operation": .string(operation), "object": ["type": .string(type), "id": .string(id)], "data": data]
+        var body: JSONValue = [
+            "operation": .string(operation), "object": ["type": .string(type), "id": .string(id)], "data": data,
+        ]
         if let position { body["position"] = .integer(position) }
         if let user { body["user_position"] = .integer(user) }
         if let conversation { body["conversation"] = ["id": .string(conversation.layerID)] }
@@ -88,25 +108,36 @@ enum WireJSON {
     static func created(_ object: JSONValue, at position: Int64? = nil) -> JSONValue {
         let isMessage = object["conversation"]["id"].string != nil
         let own = object["position"].int.map { Int64($0) / (isMessage ? Position.wireStep : 1) }
-        return change("create", isMessage ? "Message" : "Conversation", object["id"].string ?? "", at: position ?? own, object)
+        return change(
+            "create", isMessage ? "Message" : "Conversation", object["id"].string ?? "", at: position ?? own, object)
     }
 
-    static func updated(_ id: ConversationID, at position: Int64? = nil, user: Int64? = nil, _ operations: JSONValue...) -> JSONValue {
+    static func updated(
+        _ id: ConversationID, at position: Int64? = nil, user: Int64? = nil, _ operations: JSONValue...
+    ) -> JSONValue {
         change("update", "Conversation", id.layerID, at: position, user: user, .array(operations))
     }
 
-    static func updated(_ id: MessageID, in conversation: ConversationID, at position: Int64, _ operations: JSONValue...) -> JSONValue {
+    static func updated(
+        _ id: MessageID, in conversation: ConversationID, at position: Int64, _ operations: JSONValue...
+    ) -> JSONValue {
         change("update", "Message", id.layerID, at: position, in: conversation, .array(operations))
     }
 
-    static func counts(of id: ConversationID, at position: Int64? = nil, user: Int64? = nil, unread: Int, total: Int) -> JSONValue {
+    static func counts(
+        of id: ConversationID, at position: Int64? = nil, user: Int64? = nil, unread: Int, total: Int
+    ) -> JSONValue {
         updated(
-            id, at: position, user: user, set("unread_message_count", .integer(Int64(unread))), set("total_message_count", .integer(Int64(total))))
+            id, at: position, user: user, set("unread_message_count", .integer(Int64(unread))),
+            set("total_message_count", .integer(Int64(total))))
     }
 
-    static func deleted(_ id: ConversationID, _ mode: DeletionMode = .allParticipants, upTo position: Int64? = nil, user: Int64? = nil) -> JSONValue {
+    static func deleted(
+        _ id: ConversationID, _ mode: DeletionMode = .allParticipants, upTo position: Int64? = nil, user: Int64? = nil
+    ) -> JSONValue {
         let from = position.map { JSONValue.integer($0 * Position.wireStep) } ?? .null
-        return change("delete", "Conversation", id.layerID, user: user, ["mode": .string(mode.rawValue), "from_position": from])
+        return change(
+            "delete", "Conversation", id.layerID, user: user, ["mode": .string(mode.rawValue), "from_position": from])
     }
 
     static func deleted(_ id: MessageID, in conversation: ConversationID, at position: Int64) -> JSONValue {
@@ -118,19 +149,24 @@ enum WireJSON {
             "type": "operation", "counter": 8, "timestamp": "2018-05-04T09:31:10.480Z",
             "body": [
                 "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": .string(id.layerID)],
-                "position": .integer(position), "data": ["identity": identity(user), "position": .integer(last * Position.wireStep)],
+                "position": .integer(position),
+                "data": ["identity": identity(user), "position": .integer(last * Position.wireStep)],
             ],
         ]
     }
 
     // MARK: Operations in packets
 
-    static func set(_ property: String, _ value: JSONValue) -> JSONValue { ["operation": "set", "property": .string(property), "value": value] }
+    static func set(_ property: String, _ value: JSONValue) -> JSONValue {
+        ["operation": "set", "property": .string(property), "value": value]
+    }
     static func delete(_ property: String) -> JSONValue { ["operation": "delete", "property": .string(property)] }
     static func add(_ user: UserID) -> JSONValue {
         ["operation": "add", "property": "participants", "id": .string(user.layerID), "value": identity(user)]
     }
-    static func remove(_ user: UserID) -> JSONValue { ["operation": "remove", "property": "participants", "id": .string(user.layerID)] }
+    static func remove(_ user: UserID) -> JSONValue {
+        ["operation": "remove", "property": "participants", "id": .string(user.layerID)]
+    }
     static func status(_ status: String, of user: UserID) -> JSONValue {
         set("recipient_status.\(user.layerID.replacing(".", with: "\\."))", .string(status))
     }

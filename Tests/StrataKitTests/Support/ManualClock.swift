@@ -68,7 +68,9 @@ final class ManualClock: MonotonicClock {
         }
     }
 
-    private func wake(_ id: Int) { state.withLock { $0.sleepers.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError()) }
+    private func wake(_ id: Int) {
+        state.withLock { $0.sleepers.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
+    }
 }
 
 extension ContinuousClock.Instant {

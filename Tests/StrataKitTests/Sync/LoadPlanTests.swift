@@ -13,7 +13,9 @@ struct LoadPlanTests {
 
     private func history(_ numbers: ClosedRange<Int>) -> [SyncLoad] { numbers.map { .history(.test($0)) } }
 
-    private mutating func fail(_ load: SyncLoad, after: Duration? = nil) { plan.loadFailed(load, after: after, at: now, random: 0) }
+    private mutating func fail(_ load: SyncLoad, after: Duration? = nil) {
+        plan.loadFailed(load, after: after, at: now, random: 0)
+    }
 
     @Test("the number of concurrent loads is limited, in request order", .proves("SYNC-64"))
     mutating func parallel() {
@@ -39,7 +41,9 @@ struct LoadPlanTests {
         listing.hasAnnouncements = true
         listing.hasBlocks = true
         plan.want(history: (1...5).map { .test($0) })
-        #expect(plan.nextLoads(for: listing, at: now) == [.conversations(next: nil), .identities(next: nil)] + history(1...4))
+        #expect(
+            plan.nextLoads(for: listing, at: now) == [.conversations(next: nil), .identities(next: nil)]
+                + history(1...4))
         plan.loadEnded(.conversations(next: nil))
         listing.nextConversations = "/2"
         #expect(plan.nextLoads(for: listing, at: now) == [.conversations(next: "/2")])

@@ -18,10 +18,12 @@ struct SyncMachineTests {
     private let listing = SyncCursor(timestamp: "t1", epoch: "first", userPosition: 0, generation: 1, listing: .init())
 
     private mutating func replay(
-        _ isSuccess: Bool = true, isComplete: Bool = true, epoch: String? = "first", at time: ContinuousClock.Instant? = nil, random: Double = 0
+        _ isSuccess: Bool = true, isComplete: Bool = true, epoch: String? = "first",
+        at time: ContinuousClock.Instant? = nil, random: Double = 0
     ) -> [Action] {
         machine.replayAnswered(
-            isSuccess: isSuccess, isComplete: isComplete, epoch: epoch, timestamp: "t2", cursor: known, at: time ?? now, random: random)
+            isSuccess: isSuccess, isComplete: isComplete, epoch: epoch, timestamp: "t2", cursor: known, at: time ?? now,
+            random: random)
     }
 
     /// Makes the machine live, with nothing to load.
@@ -38,7 +40,9 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: fresh, at: now).isEmpty)
         let actions = machine.baselineAnswered(isSuccess: true, timestamp: "t1", cursor: fresh, at: now)
         #expect(actions == [.beginListing(epoch: nil, timestamp: "t1")])
-        let loads: [SyncLoad] = [.conversations(next: nil), .identities(next: nil), .announcements(next: nil), .blocks(next: nil)]
+        let loads: [SyncLoad] = [
+            .conversations(next: nil), .identities(next: nil), .announcements(next: nil), .blocks(next: nil),
+        ]
         #expect(machine.nextActions(for: listing, at: now) == loads.map { .load($0) })
         for load in loads { machine.loaded(load) }
         #expect(machine.nextActions(for: known, at: now) == [.publish(.finished)])
@@ -51,10 +55,15 @@ struct SyncMachineTests {
         #expect(machine.baselineAnswered(isSuccess: false, timestamp: nil, cursor: fresh, at: now) == [.reconnect])
     }
 
-    @Test("reconnecting replays from the last time and ends changes that were answered earlier", .proves("SYNC-2", "SYNC-73", "OFF-8"))
+    @Test(
+        "reconnecting replays from the last time and ends changes that were answered earlier",
+        .proves("SYNC-2", "SYNC-73", "OFF-8"))
     mutating func comingBack() {
         let answered: Set = [UUID()]
-        #expect(machine.socketOpened(known, answered: answered, history: []) == [.publish(.began), .askForReplay(from: "t1")])
+        #expect(
+            machine.socketOpened(known, answered: answered, history: []) == [
+                .publish(.began), .askForReplay(from: "t1"),
+            ])
         #expect(!machine.keepsTime)
         #expect(replay() == [.keepTime("t2"), .finish(answered)])
         #expect(machine.isLive && machine.keepsTime)
@@ -112,7 +121,8 @@ struct SyncMachineTests {
         _ = replay()
         #expect(
             machine.nextActions(for: cursor, at: now) == [
-                .load(.conversations(next: "/conversations?page=3")), .load(.announcements(next: nil)), .load(.blocks(next: nil)),
+                .load(.conversations(next: "/conversations?page=3")), .load(.announcements(next: nil)),
+                .load(.blocks(next: nil)),
             ])
     }
 
@@ -123,7 +133,8 @@ struct SyncMachineTests {
         machine.lost()
         #expect(!machine.isLive && machine.packets(since: .conversation(chat)) == nil)
         #expect(machine.nextActions(for: known, at: now).isEmpty)
-        #expect(machine.socketOpened(known, answered: [], history: [.test(2), .test(1)]) == [.askForReplay(from: "t1")])
+        #expect(
+            machine.socketOpened(known, answered: [], history: [.test(2), .test(1)]) == [.askForReplay(from: "t1")])
         _ = replay()
         #expect(machine.nextActions(for: known, at: now) == [.load(.history(.test(2))), .load(.history(.test(1)))])
     }
@@ -157,7 +168,8 @@ struct SyncMachineTests {
         _ = machine.stored(findings, cursor: known, at: now)
         let refusal = RequestFailure.permanent(StrataError(.unknown, "404"), nil)
         #expect(machine.loadFailed(.conversation(chat), failure: refusal, at: now, random: 0) == [.forget(chat)])
-        #expect(machine.loadFailed(.history(.test(2)), failure: refusal, at: now, random: 0) == [.abandonHistory(.test(2))])
+        #expect(
+            machine.loadFailed(.history(.test(2)), failure: refusal, at: now, random: 0) == [.abandonHistory(.test(2))])
         #expect(machine.loadFailed(.history(.test(2)), failure: refusal, at: now, random: 0).isEmpty)
         #expect(machine.nextActions(for: known, at: now) == [.publish(.finished)])
     }
@@ -183,7 +195,11 @@ struct SyncMachineTests {
         var findings = SyncFindings()
         findings.historyWanted = [chat, .test(2)]
         _ = machine.stored(findings, cursor: known, at: now)
-        #expect(machine.loadFailed(.history(chat), failure: .transient(.network("lost"), retryAfter: nil), at: now, random: 0).isEmpty)
+        #expect(
+            machine.loadFailed(
+                .history(chat), failure: .transient(.network("lost"), retryAfter: nil), at: now, random: 0
+            )
+            .isEmpty)
         machine.loaded(.history(.test(2)))
         #expect(machine.nextActions(for: known, at: now).isEmpty)
         let deadline = try #require(machine.deadline)

@@ -14,12 +14,16 @@ struct TypingOfflineTests {
         sender.called(action, in: chat, at: start + second)?.action
     }
 
-    private mutating func restore(at second: Double) -> [TypingAction] { sender.connectionRestored(at: start + second).map(\.action) }
+    private mutating func restore(at second: Double) -> [TypingAction] {
+        sender.connectionRestored(at: start + second).map(\.action)
+    }
 
     @Test("calls without a connection change the state and send nothing, then or later", .proves("TYPE-23", "TYPE-9"))
     mutating func offline() {
         sender.connectionLost()
-        for (second, action) in [TypingAction.begin, .pause, .begin, .finish].enumerated() { #expect(call(action, at: Double(second)) == nil) }
+        for (second, action) in [TypingAction.begin, .pause, .begin, .finish].enumerated() {
+            #expect(call(action, at: Double(second)) == nil)
+        }
         #expect(sender.deadline == nil)
         #expect(restore(at: 5) == [])
     }
@@ -50,7 +54,9 @@ struct TypingOfflineTests {
         #expect(call(.pause, at: 2.1) == .pause)
     }
 
-    @Test("typing that ended meanwhile is not sent, whether or not the timer fired", .proves("TYPE-23"), arguments: [true, false])
+    @Test(
+        "typing that ended meanwhile is not sent, whether or not the timer fired", .proves("TYPE-23"),
+        arguments: [true, false])
     mutating func over(_ timerCame: Bool) {
         _ = call(.begin, at: 0)
         sender.connectionLost()

@@ -14,24 +14,34 @@ struct TypingReceiverTests {
     private let ben = Identity(userID: UserID(trusted: "ben"))
     private var receiver = TypingReceiver(user: UserID(trusted: "me"))
 
-    private func indicator(_ action: TypingAction, _ sender: Identity, in conversation: ConversationID? = nil) -> TypingIndicator {
+    private func indicator(
+        _ action: TypingAction, _ sender: Identity, in conversation: ConversationID? = nil
+    ) -> TypingIndicator {
         TypingIndicator(conversationID: conversation ?? chat, sender: sender, action: action)
     }
 
-    private mutating func receive(_ action: TypingAction, _ sender: Identity, in conversation: ConversationID? = nil, at second: Double = 0) {
+    private mutating func receive(
+        _ action: TypingAction, _ sender: Identity, in conversation: ConversationID? = nil, at second: Double = 0
+    ) {
         _ = receiver.indicatorReceived(indicator(action, sender, in: conversation), isKnown: true, at: start + second)
     }
 
-    @Test("each action is published with its conversation and sender", .proves("TYPE-6", "TYPE-7"), arguments: TypingAction.allCases)
+    @Test(
+        "each action is published with its conversation and sender", .proves("TYPE-6", "TYPE-7"),
+        arguments: TypingAction.allCases)
     mutating func published(_ action: TypingAction) {
         receive(.begin, ana)
         let given = indicator(action, ana)
         #expect(receiver.indicatorReceived(given, isKnown: true, at: start) == given)
     }
 
-    @Test("own signals, signals of unknown conversations and signals without a user are dropped", .proves("TYPE-25", "TYPE-26"))
+    @Test(
+        "own signals, signals of unknown conversations and signals without a user are dropped",
+        .proves("TYPE-25", "TYPE-26"))
     mutating func dropped() {
-        #expect(receiver.indicatorReceived(indicator(.begin, Identity(userID: UserID(trusted: "me"))), isKnown: true, at: start) == nil)
+        #expect(
+            receiver.indicatorReceived(
+                indicator(.begin, Identity(userID: UserID(trusted: "me"))), isKnown: true, at: start) == nil)
         #expect(receiver.indicatorReceived(indicator(.begin, ana), isKnown: false, at: start) == nil)
         #expect(receiver.indicatorReceived(indicator(.begin, Identity(userID: nil)), isKnown: true, at: start) == nil)
         #expect(receiver.deadline == nil)
@@ -124,7 +134,8 @@ struct TypingReceiverTests {
 
     @Test("the silence limit follows from the periods of the server")
     mutating func periods() {
-        receiver = TypingReceiver(user: nil, periods: TypingPeriods(pause: .seconds(1), finish: .seconds(2), repetition: .seconds(0.5)))
+        receiver = TypingReceiver(
+            user: nil, periods: TypingPeriods(pause: .seconds(1), finish: .seconds(2), repetition: .seconds(0.5)))
         receive(.begin, ana)
         #expect(receiver.deadline == start + 6)
     }
@@ -134,17 +145,23 @@ struct TypingReceiverTests {
 struct TypingPacketTests {
     private let chat = ConversationID.random()
 
-    private func packet(_ action: String = "started", type: String = "signal", kind: String = "typing_indicator") -> JSONValue {
+    private func packet(
+        _ action: String = "started", type: String = "signal", kind: String = "typing_indicator"
+    ) -> JSONValue {
         [
             "type": .string(type),
             "body": [
                 "type": .string(kind), "object": ["type": "Conversation", "id": .string(chat.layerID)],
-                "data": ["sender": ["id": "layer:///identities/a%20b", "display_name": "Ana", "avatar_url": nil], "action": .string(action)],
+                "data": [
+                    "sender": ["id": "layer:///identities/a%20b", "display_name": "Ana", "avatar_url": nil],
+                    "action": .string(action),
+                ],
             ],
         ]
     }
 
-    @Test("a typing packet has the sender, action and conversation", .proves("TYPE-27"), arguments: TypingAction.allCases)
+    @Test(
+        "a typing packet has the sender, action and conversation", .proves("TYPE-27"), arguments: TypingAction.allCases)
     func read(_ action: TypingAction) {
         var sender = Identity(userID: UserID(trusted: "a b"))
         sender.displayName = "Ana"

@@ -13,7 +13,9 @@ struct TypingSenderTests {
     private var sender = TypingSender(isConnected: true)
 
     /// Reports a typing action at a second after the start, and returns the signal that is sent.
-    private mutating func call(_ action: TypingAction, at second: Double, in conversation: ConversationID? = nil) -> TypingAction? {
+    private mutating func call(
+        _ action: TypingAction, at second: Double, in conversation: ConversationID? = nil
+    ) -> TypingAction? {
         sender.called(action, in: conversation ?? chat, at: start + second)?.action
     }
 
@@ -137,7 +139,9 @@ struct TypingSenderTests {
 
     @Test("the periods are configurable")
     mutating func otherPeriods() {
-        sender = TypingSender(periods: TypingPeriods(pause: .seconds(1), finish: .seconds(2), repetition: .seconds(0.5)), isConnected: true)
+        sender = TypingSender(
+            periods: TypingPeriods(pause: .seconds(1), finish: .seconds(2), repetition: .seconds(0.5)),
+            isConnected: true)
         _ = call(.begin, at: 0)
         #expect(call(.begin, at: 0.5) == .begin)
         #expect(due(at: 1.5) == [.pause])

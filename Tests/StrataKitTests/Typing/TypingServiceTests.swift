@@ -22,7 +22,9 @@ struct TypingServiceTests {
     }
 
     /// - Parameter before: runs before the service starts.
-    private func run(before: (TypingService) async -> Void = { _ in }, _ body: (Scene) async throws -> Void) async throws {
+    private func run(
+        before: (TypingService) async -> Void = { _ in }, _ body: (Scene) async throws -> Void
+    ) async throws {
         let clock = ManualClock()
         let (sent, sending) = AsyncStream.makeStream(of: TypingSender.Signal.self)
         let (published, publishing) = AsyncStream.makeStream(of: TypingIndicator.self)
@@ -41,7 +43,8 @@ struct TypingServiceTests {
     }
 
     @Test(
-        "the service sends begin, then automatically pause and finish, by its clock", .proves("TYPE-11", "TYPE-12", "TYPE-28"),
+        "the service sends begin, then automatically pause and finish, by its clock",
+        .proves("TYPE-11", "TYPE-12", "TYPE-28"),
         .timeLimit(.minutes(3)))
     func sends() async throws {
         try await run { scene in
@@ -59,7 +62,8 @@ struct TypingServiceTests {
     func earlier() async throws {
         try await run { scene in
             await scene.service.connectionRestored()
-            await scene.service.indicatorReceived(TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
+            await scene.service.indicatorReceived(
+                TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
             #expect(await scene.nextPublished() == .begin)
             await scene.service.sendTypingIndicator(.begin, in: other)
             #expect(await scene.nextSent()?.action == .begin)
@@ -70,7 +74,9 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("a queued signal is dropped when its typing ends", .proves("TYPE-22", "TYPE-23", "TYPE-29"), .timeLimit(.minutes(3)), arguments: 0..<4)
+    @Test(
+        "a queued signal is dropped when its typing ends", .proves("TYPE-22", "TYPE-23", "TYPE-29"),
+        .timeLimit(.minutes(3)), arguments: 0..<4)
     func dropped(_ end: Int) async throws {
         try await run { service in
             await service.connectionRestored()
@@ -93,7 +99,9 @@ struct TypingServiceTests {
     func collapsed() async throws {
         try await run { service in
             await service.connectionRestored()
-            for action in [TypingAction.begin, .pause, .begin, .pause] { await service.sendTypingIndicator(action, in: chat) }
+            for action in [TypingAction.begin, .pause, .begin, .pause] {
+                await service.sendTypingIndicator(action, in: chat)
+            }
             await service.sendTypingIndicator(.begin, in: other)
         } _: { scene in
             #expect(await scene.nextSent() == .init(action: .pause, conversationID: chat))
@@ -106,7 +114,8 @@ struct TypingServiceTests {
         arguments: [true, false])
     func typistsGone(_ isLost: Bool) async throws {
         try await run { scene in
-            await scene.service.indicatorReceived(TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
+            await scene.service.indicatorReceived(
+                TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
             if isLost { await scene.service.connectionLost() } else { await scene.service.stop() }
             #expect(await scene.nextPublished() == .begin)
             #expect(await scene.nextPublished() == .finish)
@@ -126,12 +135,15 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("a message, a leaving participant and a deleted conversation end typing", .proves("TYPE-22", "TYPE-24"), .timeLimit(.minutes(3)))
+    @Test(
+        "a message, a leaving participant and a deleted conversation end typing", .proves("TYPE-22", "TYPE-24"),
+        .timeLimit(.minutes(3)))
     func ends() async throws {
         try await run { scene in
             let user = UserID(trusted: "ana")
             for end in 0..<3 {
-                await scene.service.indicatorReceived(TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
+                await scene.service.indicatorReceived(
+                    TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
                 switch end {
                 case 0: await scene.service.messageArrived(from: user, in: chat)
                 case 1: await scene.service.participantLeft(user, from: chat)

@@ -32,14 +32,18 @@ struct DeviceDiary {
     static let steadyKey = "steady"
 
     mutating func wrote(
-        _ before: OutgoingQueue, _ after: OutgoingQueue, _ changes: [ObjectChange], _ findings: SyncFindings, isOwn: Bool
+        _ before: OutgoingQueue, _ after: OutgoingQueue, _ changes: [ObjectChange], _ findings: SyncFindings,
+        isOwn: Bool
     ) {
         for failure in findings.failures { failed.insert(failure.id) }
-        for operation in before.all where after[operation.id] == nil || after[operation.id]?.failure != nil && operation.failure == nil {
+        for operation in before.all
+        where after[operation.id] == nil || after[operation.id]?.failure != nil && operation.failure == nil {
             if failed.contains(operation.id) { forget(operation.change) } else if !isOwn { ended(operation) }
         }
         if isOwn {
-            for operation in after.all where before[operation.id] != operation { accept(operation, isNew: before[operation.id] == nil) }
+            for operation in after.all where before[operation.id] != operation {
+                accept(operation, isNew: before[operation.id] == nil)
+            }
             withdraw(before, after)
         }
         for (old, new) in findings.merged {
@@ -52,7 +56,8 @@ struct DeviceDiary {
         switch operation.change {
         case .createConversation: ended[operation.id] = operation.conversation.map { "conversation \($0)" }
         case .sendMessage(let message): ended[operation.id] = "message \(message.id)"
-        case .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation: ended[operation.id] = "mutation \(operation.id.lowercaseText)"
+        case .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation:
+            ended[operation.id] = "mutation \(operation.id.lowercaseText)"
         // Receipts end without an error if the user can no longer send them.
         default: break
         }
@@ -65,7 +70,11 @@ struct DeviceDiary {
         case .sendMessage(let message): if isNew { sent.append((conversation, message.id)) }
         case .patchMetadata(let steps):
             for step in steps { replace(step, in: conversation) }
-            for step in steps { for (path, value) in step.values ?? [:] { settings[value] = Setting(conversation: conversation, path: path) } }
+            for step in steps {
+                for (path, value) in step.values ?? [:] {
+                    settings[value] = Setting(conversation: conversation, path: path)
+                }
+            }
         case .createConversation(let new):
             // Values set since the creation are part of the creation, or were replaced.
             settings = settings.filter { $0.value.conversation != conversation }
@@ -86,7 +95,9 @@ struct DeviceDiary {
     /// Forgets the settings of a conversation that was withdrawn before it was sent.
     private mutating func withdraw(_ before: OutgoingQueue, _ after: OutgoingQueue) {
         for operation in before.all where after[operation.id] == nil {
-            guard case .createConversation = operation.change, let conversation = operation.conversation else { continue }
+            guard case .createConversation = operation.change, let conversation = operation.conversation else {
+                continue
+            }
             settings = settings.filter { $0.value.conversation != conversation }
         }
     }
@@ -103,10 +114,13 @@ struct DeviceDiary {
     }
 
     private mutating func note(_ change: ObjectChange) {
-        guard case .conversation(let conversation) = change.object, case .update(let property) = change.kind, property.name == "metadata",
+        guard case .conversation(let conversation) = change.object, case .update(let property) = change.kind,
+            property.name == "metadata",
             case .metadata(let before)? = property.before, case .metadata(let after)? = property.after
         else { return }
         let (old, new) = (before[Self.steadyKey], after[Self.steadyKey])
-        if let old, old != new { transitions.insert(Transition(conversation: conversation.id, before: old, after: new)) }
+        if let old, old != new {
+            transitions.insert(Transition(conversation: conversation.id, before: old, after: new))
+        }
     }
 }

@@ -13,8 +13,11 @@ extension SimulatedDevice {
             switch action {
             case .askToGoLive: if let socket { ask("Counter.read", id: "baseline", over: socket) }
             case .askForReplay(let time):
-                if let socket { ask("Event.replay", id: "replay", data: ["from_timestamp": .string(time)], over: socket) }
-            case .beginListing(let epoch, let timestamp): write { try $0.beginListing(epoch: epoch, timestamp: timestamp) }
+                if let socket {
+                    ask("Event.replay", id: "replay", data: ["from_timestamp": .string(time)], over: socket)
+                }
+            case .beginListing(let epoch, let timestamp):
+                write { try $0.beginListing(epoch: epoch, timestamp: timestamp) }
             case .keepTime(let time): write { $0.cursor.timestamp = time }
             case .finish(let ids): write { try $0.finishOperations(ids) }
             case .load(let load): begin(load)

@@ -13,7 +13,8 @@ protocol DeviceNetwork: AnyObject {
     func send(_ packet: JSONValue, over socket: Int)
     /// - Parameter answered: receives the answer; nil if there is none.
     func rest(
-        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTResponse?) -> Void)
+        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?,
+        answered: @escaping (RESTResponse?) -> Void)
     func hangUp(_ device: SimulatedDevice)
     func violation(_ text: String)
 }
@@ -43,7 +44,8 @@ final class SimulatedDevice {
     typealias Instant = ContinuousClock.Instant
 
     init(
-        _ name: String, me: UserID, policy: SyncPolicy, sabotage: Sabotage? = nil, random: SeededGenerator, network: any DeviceNetwork
+        _ name: String, me: UserID, policy: SyncPolicy, sabotage: Sabotage? = nil, random: SeededGenerator,
+        network: any DeviceNetwork
     ) throws {
         (self.name, self.me, self.sabotage, self.random, self.network) = (name, me, sabotage, random, network)
         database = try DatabaseQueue()
@@ -59,7 +61,8 @@ final class SimulatedDevice {
     }
     /// True if there is nothing to do until the next event.
     var isAtRest: Bool {
-        machine.isLive && machine.loads.isEmpty && core.cursor.listing == nil && core.queue.all.allSatisfy { !$0.isUnanswered && !$0.isAnswered }
+        machine.isLive && machine.loads.isEmpty && core.cursor.listing == nil
+            && core.queue.all.allSatisfy { !$0.isUnanswered && !$0.isAnswered }
     }
 
     // MARK: Restarts
@@ -150,7 +153,9 @@ final class SimulatedDevice {
             machine.remember([json])
             try store.applyPacket(json)
         }
-        if machine.keepsTime || sabotage == .keepsTimeDuringReplays, let time = packet.timestamp { store.cursor.timestamp = time }
+        if machine.keepsTime || sabotage == .keepsTimeDuringReplays, let time = packet.timestamp {
+            store.cursor.timestamp = time
+        }
         return actions
     }
 
@@ -160,11 +165,13 @@ final class SimulatedDevice {
         switch id {
         case "baseline":
             return try performInStore(
-                machine.baselineAnswered(isSuccess: answer.isSuccess, timestamp: packet.timestamp, cursor: store.cursor, at: instant), store)
+                machine.baselineAnswered(
+                    isSuccess: answer.isSuccess, timestamp: packet.timestamp, cursor: store.cursor, at: instant), store)
         case "replay":
             let actions = machine.replayAnswered(
                 isSuccess: answer.isSuccess, isComplete: answer.data["complete"].bool ?? true,
-                epoch: sabotage == .ignoresEpoch ? nil : answer.data["epoch"].string, timestamp: packet.timestamp, cursor: store.cursor,
+                epoch: sabotage == .ignoresEpoch ? nil : answer.data["epoch"].string, timestamp: packet.timestamp,
+                cursor: store.cursor,
                 at: instant, random: random.unit())
             return try performInStore(actions, store)
         default:
@@ -173,7 +180,9 @@ final class SimulatedDevice {
         }
     }
 
-    private func performInStore(_ actions: [SyncMachine.Action], _ store: StoreTransaction) throws -> [SyncMachine.Action] {
+    private func performInStore(
+        _ actions: [SyncMachine.Action], _ store: StoreTransaction
+    ) throws -> [SyncMachine.Action] {
         var rest: [SyncMachine.Action] = []
         for action in actions {
             switch action {
@@ -189,9 +198,13 @@ final class SimulatedDevice {
     private func finishOperations(after last: JSONValue, in store: StoreTransaction) throws {
         guard !store.queue.isEmpty else { return }
         let body = last["body"]
-        let id = body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"].string ?? ""
+        let id =
+            body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"]
+            .string ?? ""
         var open: (ConversationID, Int64)?
-        if let conversation = ConversationID(parsing: id), let position = WireObjects.position(body["position"]) { open = (conversation, position) }
+        if let conversation = ConversationID(parsing: id), let position = WireObjects.position(body["position"]) {
+            open = (conversation, position)
+        }
         try store.finishOperations(in: Set(store.queue.all.filter(\.isAnswered).compactMap(\.conversation)), open: open)
         if open != nil, store.queue.all.contains(where: \.isAnswered) { finishAt = instant + .milliseconds(100) }
     }
@@ -223,7 +236,8 @@ final class SimulatedDevice {
             let life = life
             network.rest(me, method, path, body, name: isIdempotent ? name : nil) { [self] answer in
                 guard life == self.life else { return }
-                answered(id, answer.map { ServerAnswer($0) } ?? .retry(.network("no answer"), counts: false, after: nil))
+                answered(
+                    id, answer.map { ServerAnswer($0) } ?? .retry(.network("no answer"), counts: false, after: nil))
             }
         case nil: answered(id, .refused(StrataError(.unknown, "There is nothing to be sent.")))
         }
@@ -250,9 +264,12 @@ final class SimulatedDevice {
         case .success(let object, let positions):
             try store.operationSucceeded(id, positions: positions, object: object)
             if sabotage == .endsOperationsAtOnce { try store.finishOperations([id]) }
-            if let conversation = store.queue[id]?.conversation { try store.finishOperations(in: [conversation], open: nil) }
+            if let conversation = store.queue[id]?.conversation {
+                try store.finishOperations(in: [conversation], open: nil)
+            }
             if operation.conversation == nil { try store.finishOperations(in: [], open: nil) }
-        case .refused(let error), .contentGone(let error): if operation.conversation == target { try store.operationRefused(id, error: error) }
+        case .refused(let error), .contentGone(let error):
+            if operation.conversation == target { try store.operationRefused(id, error: error) }
         case .retry(let error, let counts, let after):
             guard counts else { return }
             store.countTry(id)
@@ -269,7 +286,9 @@ final class SimulatedDevice {
 
 extension Duration {
     /// The duration in microseconds, rounded up.
-    var microseconds: Int64 { components.seconds * 1_000_000 + (components.attoseconds + 999_999_999_999) / 1_000_000_000_000 }
+    var microseconds: Int64 {
+        components.seconds * 1_000_000 + (components.attoseconds + 999_999_999_999) / 1_000_000_000_000
+    }
 }
 
 /// Reproducible ids.

@@ -55,7 +55,8 @@ struct ModelUserEntry: Sendable {
 
         var conversation: ConversationID {
             switch self {
-            case .hidden(let id, _), .shown(let id), .messageHidden(_, let id), .messagesHidden(let id, _), .messageDeleted(_, let id),
+            case .hidden(let id, _), .shown(let id), .messageHidden(_, let id), .messagesHidden(let id, _),
+                .messageDeleted(_, let id),
                 .conversationDeleted(let id):
                 id
             }

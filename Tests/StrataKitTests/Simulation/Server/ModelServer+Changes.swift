@@ -17,15 +17,19 @@ extension ModelServer {
     /// Commits a change of a conversation, and queues its packets for the participants.
     @discardableResult
     func commit(
-        _ content: ModelEntry.Content, in id: ConversationID, also former: [UserID] = [], _ mutate: (inout ModelConversation) -> Void = { _ in }
+        _ content: ModelEntry.Content, in id: ConversationID, also former: [UserID] = [],
+        _ mutate: (inout ModelConversation) -> Void = { _ in }
     ) -> Int64 {
         guard var conversation = database.conversations[id] else { return 0 }
         let told = conversation.views.keys.filter { conversation.isTold(to: $0) }
-        let entry = ModelEntry(number: database.nextNumber(), time: now, position: conversation.head + 1, content: content)
+        let entry = ModelEntry(
+            number: database.nextNumber(), time: now, position: conversation.head + 1, content: content)
         conversation.log.append(entry)
         mutate(&conversation)
         database.conversations[id] = conversation
-        for user in Set(told).union(former).sorted() { queue(packets(entry, conversation, for: user, live: true), for: user) }
+        for user in Set(told).union(former).sorted() {
+            queue(packets(entry, conversation, for: user, live: true), for: user)
+        }
         return entry.position
     }
 
@@ -54,16 +58,23 @@ extension ModelServer {
         let name = "conversation \(id)"
         if let known = database.conversations[id] {
             record.answered(name)
-            return .failure(Refusal(id: "id_in_use", data: known.isSeen(by: user) ? object(known, for: user) : .object([:])))
+            return .failure(
+                Refusal(id: "id_in_use", data: known.isSeen(by: user) ? object(known, for: user) : .object([:])))
         }
-        let participants = Set((data["participants"].array ?? []).compactMap { UserID(parsing: $0.string ?? "") } + [user]).sorted()
+        let participants = Set(
+            (data["participants"].array ?? []).compactMap { UserID(parsing: $0.string ?? "") } + [user]
+        )
+        .sorted()
         let metadata = Self.texts(data["metadata"], below: "")
         let isDistinct = data["distinct"].bool ?? true
-        let same = database.conversations.values.first { !$0.isDeleted && $0.isDistinct && $0.participants == participants }
+        let same = database.conversations.values.first {
+            !$0.isDeleted && $0.isDistinct && $0.participants == participants
+        }
         if isDistinct, let same { return found(same.id, metadata, name, by: user) }
         let entry = ModelEntry(number: database.nextNumber(), time: now, position: 1, content: .created)
         var new = ModelConversation(
-            id: id, creator: user, createdAt: now, participants: participants, isDistinct: isDistinct, metadata: metadata, log: [entry])
+            id: id, creator: user, createdAt: now, participants: participants, isDistinct: isDistinct,
+            metadata: metadata, log: [entry])
         for participant in participants { new.views[participant] = ModelView(joinedAt: 1) }
         database.conversations[id] = new
         for participant in participants { queue(packets(entry, new, for: participant, live: true), for: participant) }
@@ -72,21 +83,27 @@ extension ModelServer {
         return .success(object(new, for: user))
     }
 
-    private func found(_ id: ConversationID, _ metadata: [String: String], _ name: String, by user: UserID) -> Result<JSONValue, Refusal> {
+    private func found(
+        _ id: ConversationID, _ metadata: [String: String], _ name: String, by user: UserID
+    ) -> Result<JSONValue, Refusal> {
         show(id, to: user)
         record.answered(name)
         guard let same = database.conversations[id] else { return .failure(Refusal(id: "not_found")) }
         let shown = object(same, for: user)
-        return metadata.isEmpty || metadata == same.metadata ? .success(shown) : .failure(Refusal(id: "conflict", data: shown))
+        return metadata.isEmpty || metadata == same.metadata
+            ? .success(shown) : .failure(Refusal(id: "conflict", data: shown))
     }
 
     func createMessage(_ data: JSONValue, in id: ConversationID, by user: UserID) -> Result<JSONValue, Refusal> {
-        guard let message = MessageID(parsing: data["id"].string ?? "") else { return .failure(Refusal(id: "invalid_property")) }
+        guard let message = MessageID(parsing: data["id"].string ?? "") else {
+            return .failure(Refusal(id: "invalid_property"))
+        }
         let name = "message \(message)"
         if let place = database.places[message], let conversation = database.conversations[place] {
             record.answered(name)
             let known = conversation.message(message).flatMap { conversation.isVisible($0, to: user) ? $0 : nil }
-            return .failure(Refusal(id: "id_in_use", data: known.map { object($0, in: conversation, for: user) } ?? .object([:])))
+            return .failure(
+                Refusal(id: "id_in_use", data: known.map { object($0, in: conversation, for: user) } ?? .object([:])))
         }
         if let refusal = refusal(of: user, in: id) { return .failure(refusal) }
         guard let conversation = database.conversations[id] else { return .failure(Refusal(id: "not_found")) }
@@ -102,7 +119,9 @@ extension ModelServer {
 
     /// Returns the reason why a user cannot change a conversation; nil if they can.
     func refusal(of user: UserID, in id: ConversationID) -> Refusal? {
-        guard let conversation = database.conversations[id], !conversation.isDeleted, let view = conversation.views[user] else {
+        guard let conversation = database.conversations[id], !conversation.isDeleted,
+            let view = conversation.views[user]
+        else {
             return Refusal(id: "not_found")
         }
         return view.isIn ? nil : Refusal(id: "access_denied")
@@ -168,7 +187,8 @@ extension ModelServer {
     }
 
     private static func move(
-        _ conversation: inout ModelConversation, _ added: [UserID], _ removed: [UserID], at position: Int64, _ participants: [UserID]
+        _ conversation: inout ModelConversation, _ added: [UserID], _ removed: [UserID], at position: Int64,
+        _ participants: [UserID]
     ) {
         conversation.participants = participants
         conversation.isDistinct = false

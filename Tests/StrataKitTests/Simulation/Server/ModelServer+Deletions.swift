@@ -8,7 +8,9 @@ import StrataModel
 extension ModelServer {
     // MARK: Receipts
 
-    func giveReceipts(_ status: RecipientStatus, _ ids: [MessageID], in id: ConversationID, by user: UserID) -> Result<Place, Refusal> {
+    func giveReceipts(
+        _ status: RecipientStatus, _ ids: [MessageID], in id: ConversationID, by user: UserID
+    ) -> Result<Place, Refusal> {
         if let refusal = refusal(of: user, in: id) { return .failure(refusal) }
         guard let conversation = database.conversations[id] else { return .failure(Refusal(id: "not_found")) }
         let receipts = conversation.messages
@@ -19,7 +21,8 @@ extension ModelServer {
             .map { ModelEntry.Receipt(message: $0.id, user: user, status: status) }
         guard !receipts.isEmpty else { return .success(Place()) }
         let position = commit(.receipts(receipts), in: id) { conversation in
-            for index in conversation.messages.indices where receipts.contains(where: { $0.message == conversation.messages[index].id }) {
+            for index in conversation.messages.indices
+            where receipts.contains(where: { $0.message == conversation.messages[index].id }) {
                 conversation.messages[index].statuses[user] = status
             }
         }
@@ -28,7 +31,9 @@ extension ModelServer {
 
     /// Marks all current messages as read, as another client of the user may do.
     func markAllRead(in id: ConversationID, by user: UserID) {
-        guard let conversation = database.conversations[id], conversation.isTold(to: user), conversation.unread(by: user) > 0 else { return }
+        guard let conversation = database.conversations[id], conversation.isTold(to: user),
+            conversation.unread(by: user) > 0
+        else { return }
         let head = conversation.head
         commit(.allRead(user, upTo: head), in: id) { conversation in
             for index in conversation.messages.indices where conversation.messages[index].sender != user {
@@ -40,8 +45,10 @@ extension ModelServer {
 
     /// Changes the text of a part, as another client may do.
     func changePart(of message: MessageID, to text: String) {
-        guard let id = database.places[message], let place = database.conversations[id]?.messages.firstIndex(where: { $0.id == message }),
-            database.conversations[id]?.messages[place].isDeleted == false, database.conversations[id]?.isDeleted == false
+        guard let id = database.places[message],
+            let place = database.conversations[id]?.messages.firstIndex(where: { $0.id == message }),
+            database.conversations[id]?.messages[place].isDeleted == false,
+            database.conversations[id]?.isDeleted == false
         else { return }
         let time = now
         commit(.partChanged(message), in: id) { conversation in
@@ -56,7 +63,8 @@ extension ModelServer {
     // MARK: Deletions
 
     func deleteMessage(_ message: MessageID, _ mode: DeletionMode, by user: UserID) -> Result<Place, Refusal> {
-        guard let id = database.places[message], let conversation = database.conversations[id], let known = conversation.message(message),
+        guard let id = database.places[message], let conversation = database.conversations[id],
+            let known = conversation.message(message),
             conversation.isVisible(known, to: user)
         else { return .failure(Refusal(id: "not_found")) }
         if mode == .myDevices {
@@ -87,8 +95,11 @@ extension ModelServer {
     }
 
     /// Hides a conversation on the user's own devices, up to a position.
-    func hideConversation(_ id: ConversationID, upTo position: Int64?, leaves: Bool, by user: UserID) -> Result<Place, Refusal> {
-        guard let conversation = database.conversations[id], !conversation.isDeleted, conversation.views[user] != nil else {
+    func hideConversation(
+        _ id: ConversationID, upTo position: Int64?, leaves: Bool, by user: UserID
+    ) -> Result<Place, Refusal> {
+        guard let conversation = database.conversations[id], !conversation.isDeleted, conversation.views[user] != nil
+        else {
             return .failure(Refusal(id: "not_found"))
         }
         var place = Place()
@@ -100,7 +111,9 @@ extension ModelServer {
     }
 
     private func hide(_ id: ConversationID, upTo: Int64, by user: UserID) -> Int64? {
-        guard let conversation = database.conversations[id], let view = conversation.views[user], !view.isHidden else { return nil }
+        guard let conversation = database.conversations[id], let view = conversation.views[user], !view.isHidden else {
+            return nil
+        }
         let messages = conversation.visible(to: user)
         if messages.contains(where: { $0.position > upTo }) || view.isIn && view.joinedAt > upTo {
             guard messages.contains(where: { $0.position <= upTo }) else { return nil }

@@ -8,9 +8,12 @@ import StrataModel
 
 /// Renders packets like the gateway.
 extension ModelServer {
-    private func change(_ operation: String, _ type: String, _ id: String, _ place: [String: JSONValue], _ data: JSONValue) -> JSONValue {
+    private func change(
+        _ operation: String, _ type: String, _ id: String, _ place: [String: JSONValue], _ data: JSONValue
+    ) -> JSONValue {
         var body: JSONValue = [
-            "operation": .string(operation), "object": ["type": .string(type), "id": .string(id), "url": "https://sim"], "data": data,
+            "operation": .string(operation),
+            "object": ["type": .string(type), "id": .string(id), "url": "https://sim"], "data": data,
         ]
         for (key, value) in place { body[key] = value }
         return ["type": "change", "body": body]
@@ -24,7 +27,9 @@ extension ModelServer {
         change("create", "Conversation", conversation.id.layerID, place, object(conversation, for: user))
     }
 
-    func counts(of conversation: ModelConversation, for user: UserID, total: Bool = true, last: Bool = false) -> [JSONValue] {
+    func counts(
+        of conversation: ModelConversation, for user: UserID, total: Bool = true, last: Bool = false
+    ) -> [JSONValue] {
         var operations: [JSONValue] = []
         let messages = conversation.visible(to: user)
         if last {
@@ -41,11 +46,14 @@ extension ModelServer {
         return operations
     }
 
-    func update(_ conversation: ModelConversation, _ place: [String: JSONValue], _ operations: [JSONValue]) -> JSONValue {
+    func update(_ conversation: ModelConversation, _ place: [String: JSONValue], _ operations: [JSONValue]) -> JSONValue
+    {
         change("update", "Conversation", conversation.id.layerID, place, .array(operations))
     }
 
-    func deleted(_ conversation: ConversationID, _ place: [String: JSONValue], mode: String, upTo: Int64? = nil) -> JSONValue {
+    func deleted(
+        _ conversation: ConversationID, _ place: [String: JSONValue], mode: String, upTo: Int64? = nil
+    ) -> JSONValue {
         change(
             "delete", "Conversation", conversation.layerID, place,
             ["mode": .string(mode), "from_position": upTo.map { .integer($0 * 8192) } ?? nil])
@@ -70,14 +78,21 @@ extension ModelServer {
             var last = Self.set("last_message", value)
             last["id"] = .string(id.layerID)
             let numbers = live ? counts(of: conversation, for: user) : []
-            return [change("create", "Message", id.layerID, place, value), update(conversation, place, [last] + numbers)]
+            return [
+                change("create", "Message", id.layerID, place, value), update(conversation, place, [last] + numbers),
+            ]
         case .receipts(let receipts):
-            let seen = receipts.filter { receipt in conversation.message(receipt.message).map { conversation.isVisible($0, to: user) } ?? false }
+            let seen = receipts.filter { receipt in
+                conversation.message(receipt.message).map { conversation.isVisible($0, to: user) } ?? false
+            }
             let updates = seen.map { receipt in
-                change("update", "Message", receipt.message.layerID, messagePlace, [Self.status(receipt.status, of: receipt.user)])
+                change(
+                    "update", "Message", receipt.message.layerID, messagePlace,
+                    [Self.status(receipt.status, of: receipt.user)])
             }
             let isOwn = live && receipts.contains { $0.user == user && $0.status == .read }
-            return updates + (isOwn ? [update(conversation, place, counts(of: conversation, for: user, total: false))] : [])
+            return updates
+                + (isOwn ? [update(conversation, place, counts(of: conversation, for: user, total: false))] : [])
         case .allRead(let reader, let upTo): return allRead(conversation, place, reader, upTo, for: user, live: live)
         case .partChanged(let id): return partChanged(id, conversation, messagePlace, for: user)
         case .messageDeleted(let id):
@@ -90,7 +105,9 @@ extension ModelServer {
     }
 
     private static func participant(_ operation: String, _ user: UserID) -> JSONValue {
-        var step: JSONValue = ["operation": .string(operation), "property": "participants", "id": .string(user.layerID)]
+        var step: JSONValue = [
+            "operation": .string(operation), "property": "participants", "id": .string(user.layerID),
+        ]
         if operation == "add" { step["value"] = identity(user) }
         return step
     }
@@ -100,15 +117,19 @@ extension ModelServer {
     }
 
     private func allRead(
-        _ conversation: ModelConversation, _ place: [String: JSONValue], _ reader: UserID, _ upTo: Int64, for user: UserID, live: Bool
+        _ conversation: ModelConversation, _ place: [String: JSONValue], _ reader: UserID, _ upTo: Int64,
+        for user: UserID, live: Bool
     ) -> [JSONValue] {
         var body: JSONValue = [
-            "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": .string(conversation.id.layerID)],
+            "method": "Conversation.mark_all_read",
+            "object": ["type": "Conversation", "id": .string(conversation.id.layerID)],
             "data": ["position": .integer(upTo * 8192), "identity": ["id": .string(reader.layerID)]],
         ]
         for (key, value) in place { body[key] = value }
         let operation: JSONValue = ["type": "operation", "body": body]
-        return [operation] + (live && user == reader ? [update(conversation, place, counts(of: conversation, for: user, total: false))] : [])
+        return [operation]
+            + (live && user == reader
+                ? [update(conversation, place, counts(of: conversation, for: user, total: false))] : [])
     }
 
     private func partChanged(
@@ -136,9 +157,11 @@ extension ModelServer {
             guard isSeen else { return [deleted(id, place, mode: "my_devices")] }
             return [deleted(id, place, mode: "my_devices", upTo: upTo), created(conversation, for: user, place)]
         case .shown: return isSeen ? [created(conversation, for: user, place)] : []
-        case .messageHidden(let id, _): return [change("delete", "Message", id.layerID, messagePlace, ["mode": "my_devices"])] + contents
+        case .messageHidden(let id, _):
+            return [change("delete", "Message", id.layerID, messagePlace, ["mode": "my_devices"])] + contents
         case .messagesHidden(let id, let upTo): return [deleted(id, place, mode: "my_devices", upTo: upTo)] + contents
-        case .messageDeleted(let id, _): return [change("delete", "Message", id.layerID, messagePlace, ["mode": "all_participants"])] + contents
+        case .messageDeleted(let id, _):
+            return [change("delete", "Message", id.layerID, messagePlace, ["mode": "all_participants"])] + contents
         case .conversationDeleted(let id): return [deleted(id, place, mode: "all_participants")]
         }
     }
@@ -147,25 +170,42 @@ extension ModelServer {
     func garbage(for user: UserID) -> JSONValue {
         let known = database.conversations.keys.sorted { $0.description < $1.description }
         let id =
-            random.chance(50) ? random.anyOne(of: known) ?? ConversationID(rawValue: random.newUUID()) : ConversationID(rawValue: random.newUUID())
+            random.chance(50)
+            ? random.anyOne(of: known) ?? ConversationID(rawValue: random.newUUID())
+            : ConversationID(rawValue: random.newUUID())
         let message = MessageID(rawValue: random.newUUID())
         let place: [String: JSONValue] = random.chance(50) ? ["conversation": reference(id)] : [:]
         let all: [JSONValue] = [
             ["type": "novelty", "body": ["data": [1, 2]]], ["type": "change"], ["type": "change", "body": 7], [:],
             change("update", "Message", message.layerID, place, [Self.status(.read, of: user)]),
-            change("update", "Message", message.layerID, place, nil), change("delete", "Message", message.layerID, place, nil),
+            change("update", "Message", message.layerID, place, nil),
+            change("delete", "Message", message.layerID, place, nil),
             change("create", "Message", message.layerID, place, ["id": .string(message.layerID)]),
             change("create", "Conversation", id.layerID, [:], ["id": .string(id.layerID)]),
-            change("update", "Conversation", id.layerID, [:], [["operation": "set", "property": "colour", "value": "red"], 3, nil]),
-            change("update", "Conversation", id.layerID, [:], [Self.set("unread_message_count", "many"), Self.set("distinct", nil)]),
-            change("update", "Conversation", ConversationID(rawValue: random.newUUID()).layerID, ["position": 3], [Self.set("metadata.a", "b")]),
-            change("explode", "Conversation", id.layerID, [:], ["from_position": nil]), change("update", "Planet", id.layerID, [:], []),
-            change("update", "MessagePart", "\(message.layerID)/parts/1", place, []), change("update", "MessagePart", "x", place, [nil]),
-            ["type": "operation", "body": ["method": "Conversation.mark_all_read", "object": ["id": .string(id.layerID)]]],
-            change("update", "Message", message.layerID, ["position": .integer(.max), "conversation": reference(id)], []),
             change(
-                "update", "Conversation", id.layerID, [:], [Self.set("unread_message_count", .integer(.min)), Self.set("total_message_count", -1)]),
-            ["type": "signal", "body": ["type": "typing_indicator"]], ["type": "response", "body": ["request_id": "change-7", "success": true]],
+                "update", "Conversation", id.layerID, [:],
+                [["operation": "set", "property": "colour", "value": "red"], 3, nil]),
+            change(
+                "update", "Conversation", id.layerID, [:],
+                [Self.set("unread_message_count", "many"), Self.set("distinct", nil)]),
+            change(
+                "update", "Conversation", ConversationID(rawValue: random.newUUID()).layerID, ["position": 3],
+                [Self.set("metadata.a", "b")]),
+            change("explode", "Conversation", id.layerID, [:], ["from_position": nil]),
+            change("update", "Planet", id.layerID, [:], []),
+            change("update", "MessagePart", "\(message.layerID)/parts/1", place, []),
+            change("update", "MessagePart", "x", place, [nil]),
+            [
+                "type": "operation",
+                "body": ["method": "Conversation.mark_all_read", "object": ["id": .string(id.layerID)]],
+            ],
+            change(
+                "update", "Message", message.layerID, ["position": .integer(.max), "conversation": reference(id)], []),
+            change(
+                "update", "Conversation", id.layerID, [:],
+                [Self.set("unread_message_count", .integer(.min)), Self.set("total_message_count", -1)]),
+            ["type": "signal", "body": ["type": "typing_indicator"]],
+            ["type": "response", "body": ["request_id": "change-7", "success": true]],
         ]
         return random.anyOne(of: all) ?? nil
     }

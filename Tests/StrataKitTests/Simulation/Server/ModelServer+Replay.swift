@@ -66,16 +66,21 @@ extension ModelServer {
             let packets: [JSONValue]
             switch item {
             case .change(let entry, let id):
-                packets = tell(entry, id, to: user, &progress[id, default: ConversationProgress()], isDue: entry.time >= since)
+                packets = tell(
+                    entry, id, to: user, &progress[id, default: ConversationProgress()], isDue: entry.time >= since)
             case .own(let entry):
-                packets = tell(entry, to: user, &progress[entry.content.conversation, default: ConversationProgress()], isDue: entry.time >= since)
+                packets = tell(
+                    entry, to: user, &progress[entry.content.conversation, default: ConversationProgress()],
+                    isDue: entry.time >= since)
             }
             for packet in packets { deliver(packet, to: number, at: item.time) }
         }
-        for (id, reached) in progress.sorted(by: { $0.key.description < $1.key.description }) where reached.owesSummary {
+        for (id, reached) in progress.sorted(by: { $0.key.description < $1.key.description }) where reached.owesSummary
+        {
             guard let conversation = database.conversations[id], conversation.isSeen(by: user) else { continue }
             let position = conversation.views[user]?.left?.position ?? conversation.head
-            deliver(update(conversation, ["position": .integer(position)], counts(of: conversation, for: user)), to: number)
+            deliver(
+                update(conversation, ["position": .integer(position)], counts(of: conversation, for: user)), to: number)
         }
     }
 
@@ -87,7 +92,8 @@ extension ModelServer {
         let isDeparture: Bool
         switch entry.content {
         case .created: (isArrival, isDeparture) = (!isLate(user, in: conversation), false)
-        case .participants(let added, let removed, _): (isArrival, isDeparture) = (added.contains(user), removed.contains(user))
+        case .participants(let added, let removed, _):
+            (isArrival, isDeparture) = (added.contains(user), removed.contains(user))
         default: (isArrival, isDeparture) = (false, false)
         }
         let wasMember = progress.isMember
@@ -110,7 +116,8 @@ extension ModelServer {
     }
 
     private func told(
-        _ entry: ModelEntry, _ conversation: ModelConversation, to user: UserID, _ progress: inout ConversationProgress, isArrival: Bool
+        _ entry: ModelEntry, _ conversation: ModelConversation, to user: UserID, _ progress: inout ConversationProgress,
+        isArrival: Bool
     ) -> [JSONValue] {
         if conversation.isDeleted {
             if case .deleted = entry.content { return packets(entry, conversation, for: user, live: false) }
@@ -136,7 +143,9 @@ extension ModelServer {
 
     /// Returns the additions of current participants, for a change that is already contained in the sent object.
     private func additions(_ entry: ModelEntry, _ conversation: ModelConversation, to user: UserID) -> [JSONValue] {
-        guard case .participants(let added, _, _) = entry.content, conversation.views[user]?.isIn == true else { return [] }
+        guard case .participants(let added, _, _) = entry.content, conversation.views[user]?.isIn == true else {
+            return []
+        }
         let present = added.filter { conversation.participants.contains($0) }
         guard !present.isEmpty else { return [] }
         var reduced = entry
@@ -144,7 +153,9 @@ extension ModelServer {
         return packets(reduced, conversation, for: user, live: false)
     }
 
-    private func tell(_ entry: ModelUserEntry, to user: UserID, _ progress: inout ConversationProgress, isDue: Bool) -> [JSONValue] {
+    private func tell(
+        _ entry: ModelUserEntry, to user: UserID, _ progress: inout ConversationProgress, isDue: Bool
+    ) -> [JSONValue] {
         switch entry.content {
         case .hidden: (progress.isHidden, progress.needsShowing) = (true, true)
         case .shown: progress.isHidden = false

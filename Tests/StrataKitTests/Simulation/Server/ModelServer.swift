@@ -123,7 +123,10 @@ final class ModelServer {
         deliver(
             [
                 "type": "response",
-                "body": ["request_id": request["request_id"], "method": request["method"], "success": .bool(success), "data": data],
+                "body": [
+                    "request_id": request["request_id"], "method": request["method"], "success": .bool(success),
+                    "data": data,
+                ],
             ],
             to: number)
     }
@@ -137,7 +140,9 @@ final class ModelServer {
             return respond(body, success: false, Self.error("predecessor_failed", ["request_id": "first"]), to: number)
         }
         let result = attempt {
-            isMessage ? createMessage(body["data"], in: target, by: socket.user) : createConversation(body["data"], target, by: socket.user)
+            isMessage
+                ? createMessage(body["data"], in: target, by: socket.user)
+                : createConversation(body["data"], target, by: socket.user)
         }
         switch result {
         case .success(let object):
@@ -168,10 +173,16 @@ final class ModelServer {
 
     /// Executes a change, unless a fault is injected.
     func attempt<Value>(_ work: () -> Result<Value, Refusal>) -> Result<Value, Refusal> {
-        if random.chance(faults.transient) { return .failure(Refusal(id: random.chance(50) ? "rate_limit_exceeded" : "service_unavailable")) }
-        if random.chance(faults.refusal) { return .failure(Refusal(id: "invalid_property", data: ["property": "metadata"])) }
+        if random.chance(faults.transient) {
+            return .failure(Refusal(id: random.chance(50) ? "rate_limit_exceeded" : "service_unavailable"))
+        }
+        if random.chance(faults.refusal) {
+            return .failure(Refusal(id: "invalid_property", data: ["property": "metadata"]))
+        }
         let result = work()
-        if case .success = result, random.chance(faults.unknownFate) { return .failure(Refusal(id: "service_unavailable")) }
+        if case .success = result, random.chance(faults.unknownFate) {
+            return .failure(Refusal(id: "service_unavailable"))
+        }
         return result
     }
 

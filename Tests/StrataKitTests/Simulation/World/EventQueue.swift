@@ -39,7 +39,8 @@ struct EventQueue {
         var place = 0
         while true {
             var least = place
-            for child in [2 * place + 1, 2 * place + 2] where child < heap.count && heap[child].comes(before: heap[least]) { least = child }
+            for child in [2 * place + 1, 2 * place + 2]
+            where child < heap.count && heap[child].comes(before: heap[least]) { least = child }
             guard least != place else { return }
             heap.swapAt(place, least)
             place = least

@@ -46,10 +46,12 @@ struct HistoryCheck {
             let surplus = Set(here).subtracting(expected.map(\.id))
             if !missing.isEmpty { world.violation("\(device.name) lacks \(missing)") }
             if !surplus.isEmpty { world.violation("\(device.name) has \(surplus), which the server does not show") }
-            for conversation in expected.sorted(by: { $0.id.description < $1.id.description }) where here.contains(conversation.id) {
+            for conversation in expected.sorted(by: { $0.id.description < $1.id.description })
+            where here.contains(conversation.id) {
                 try StateComparison(world: world, device: device, store: store, conversation: conversation).run()
             }
-            let places = try ConversationID.fetchAll(store.db, "SELECT DISTINCT conversation FROM message WHERE position IS NOT NULL")
+            let places = try ConversationID.fetchAll(
+                store.db, "SELECT DISTINCT conversation FROM message WHERE position IS NOT NULL")
             let orphans = Set(places).subtracting(here)
             if !orphans.isEmpty { world.violation("\(device.name) has messages of \(orphans), which are not there") }
         }
@@ -65,7 +67,8 @@ struct HistoryCheck {
         for operation in device.core.queue.all where operation.failure != nil && !diary.failed.contains(operation.id) {
             world.violation("\(device.name): \(operation.change.name) failed, and was not reported")
         }
-        for (value, setting) in diary.settings.sorted(by: { $0.key < $1.key }) where record.values[value] == nil && isReachable(setting, device) {
+        for (value, setting) in diary.settings.sorted(by: { $0.key < $1.key })
+        where record.values[value] == nil && isReachable(setting, device) {
             world.violation("\(device.name): \(value) at \(setting.path) in \(setting.conversation) was never set")
         }
     }
@@ -77,10 +80,12 @@ struct HistoryCheck {
 
     private func checkExecutions() {
         let record = world.server.record
-        for (name, times) in record.executions.sorted(by: { $0.key < $1.key }) where times.values.contains(where: { $0 > 1 }) {
+        for (name, times) in record.executions.sorted(by: { $0.key < $1.key })
+        where times.values.contains(where: { $0 > 1 }) {
             world.violation("\(name) was carried out several times")
         }
-        for (value, times) in record.values.sorted(by: { $0.key < $1.key }) where times.values.contains(where: { $0 > 1 }) {
+        for (value, times) in record.values.sorted(by: { $0.key < $1.key })
+        where times.values.contains(where: { $0 > 1 }) {
             world.violation("\(value) was set several times")
         }
     }
@@ -93,7 +98,9 @@ struct HistoryCheck {
         for (id, messages) in lists {
             guard let conversation = world.server.database.conversations[id] else { continue }
             let positions = messages.compactMap { conversation.message($0)?.position }
-            if positions != positions.sorted() { world.violation("\(device.name): messages of \(id) are not in the order of sending") }
+            if positions != positions.sorted() {
+                world.violation("\(device.name): messages of \(id) are not in the order of sending")
+            }
         }
     }
 

@@ -29,7 +29,8 @@ struct SimulatedHistory {
     func run(_ seed: UInt64, traces: Bool = false) throws -> Report {
         var random = SeededGenerator(seed: seed &* 31)
         let faults = faults(&random)
-        let world = try SimulatedWorld(seed: seed, users: users, devices: devices, faults: faults, sabotage: sabotage, traces: traces)
+        let world = try SimulatedWorld(
+            seed: seed, users: users, devices: devices, faults: faults, sabotage: sabotage, traces: traces)
         schedule(world, &random)
         let end = world.now + 120_000_000
         while world.violations.isEmpty, world.step(until: end) {}
@@ -77,7 +78,9 @@ struct SimulatedHistory {
 
     private func digest(_ world: SimulatedWorld) -> Int {
         var digest = Int(truncatingIfNeeded: world.now)
-        for conversation in world.server.database.conversations.values.sorted(by: { $0.id.description < $1.id.description }) {
+        for conversation in world.server.database.conversations.values.sorted(by: {
+            $0.id.description < $1.id.description
+        }) {
             for byte in "\(conversation.id) \(conversation.head) \(conversation.messages.map(\.id.description))".utf8 {
                 digest = digest &* 31 &+ Int(byte)
             }

@@ -53,7 +53,10 @@ final class SimulatedWorld: DeviceNetwork {
     /// The devices that wait for the network before they reconnect.
     private var isReconnecting: Set<Int> = []
 
-    init(seed: UInt64, users count: Int, devices number: Int, faults: Faults, sabotage: Sabotage? = nil, traces: Bool = false) throws {
+    init(
+        seed: UInt64, users count: Int, devices number: Int, faults: Faults, sabotage: Sabotage? = nil,
+        traces: Bool = false
+    ) throws {
         self.seed = seed
         self.traces = traces
         self.faults = faults
@@ -65,17 +68,20 @@ final class SimulatedWorld: DeviceNetwork {
         server.send = { [unowned self] in down($0, $1) }
         server.close = { [unowned self] in serverCloses($0) }
         for index in 0..<number {
-            let policy: SyncPolicy = random.anyOne(of: [.completeHistory, .unreadOnly, .partialHistory(count: 3)]) ?? .completeHistory
+            let policy: SyncPolicy =
+                random.anyOne(of: [.completeHistory, .unreadOnly, .partialHistory(count: 3)]) ?? .completeHistory
             let user = users[index % users.count]
             devices.append(
                 try SimulatedDevice(
-                    "\(user)-\(index)", me: user, policy: policy, sabotage: sabotage, random: random.fork(), network: self))
+                    "\(user)-\(index)", me: user, policy: policy, sabotage: sabotage, random: random.fork(),
+                    network: self))
             connect(index, within: 1_000_000)
         }
     }
 
     func addDevice(for user: UserID) throws -> SimulatedDevice {
-        let device = try SimulatedDevice("\(user)-fresh", me: user, policy: .completeHistory, random: random.fork(), network: self)
+        let device = try SimulatedDevice(
+            "\(user)-fresh", me: user, policy: .completeHistory, random: random.fork(), network: self)
         devices.append(device)
         connect(devices.count - 1, within: 1_000)
         return device
@@ -96,7 +102,8 @@ final class SimulatedWorld: DeviceNetwork {
     func step(until end: Int64) -> Bool {
         steps += 1
         if steps > Self.patience { violation("it goes on without end") }
-        let deadlines = devices.enumerated().compactMap { index, device in device.deadline.map { (time: max($0, now), index: index) } }
+        let deadlines = devices.enumerated()
+            .compactMap { index, device in device.deadline.map { (time: max($0, now), index: index) } }
         let due = deadlines.min { $0.time < $1.time }
         if let due, due.time <= end, due.time < events.nextTime ?? .max {
             advance(to: due.time)
@@ -196,7 +203,8 @@ final class SimulatedWorld: DeviceNetwork {
     // MARK: REST
 
     func rest(
-        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?, answered: @escaping (RESTResponse?) -> Void
+        _ user: UserID, _ method: String, _ path: String, _ body: JSONValue?, name: String?,
+        answered: @escaping (RESTResponse?) -> Void
     ) {
         let isLost = random.chance(faults.loss)
         let reaches = !isLost || random.chance(50)
@@ -204,7 +212,9 @@ final class SimulatedWorld: DeviceNetwork {
         at(now + delay()) { [self] in
             guard reaches else { return at(timeout) { answered(nil) } }
             let answer = server.rest(user, method, path, body, name: name)
-            note("\(user) \(method) \(path) \(body?.text ?? ""): \(answer.status) \(answer.headers.map(\.value)) \(answer.json.text.prefix(900))")
+            note(
+                "\(user) \(method) \(path) \(body?.text ?? ""): \(answer.status) \(answer.headers.map(\.value)) \(answer.json.text.prefix(900))"
+            )
             let slowness = faults.slowness > 0 && random.chance(30) ? Int64(random.int(0...faults.slowness)) * 1000 : 0
             at(isLost ? timeout : now + delay() + slowness) { [self] in
                 note("\(user) answered \(method) \(path)")

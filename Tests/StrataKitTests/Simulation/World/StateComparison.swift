@@ -17,10 +17,14 @@ struct StateComparison {
     private func differ(_ what: String, _ here: some Any, _ there: some Any) {
         world.violation("\(device.name), \(conversation.id): \(what) \(here), at the server \(there)")
     }
-    private func compare<Value: Equatable>(_ what: String, _ here: Value, _ there: Value) { if here != there { differ(what, here, there) } }
+    private func compare<Value: Equatable>(_ what: String, _ here: Value, _ there: Value) {
+        if here != there { differ(what, here, there) }
+    }
 
     func run() throws {
-        guard let record = try store.conversationRecord(conversation.id), let view = conversation.views[me] else { return }
+        guard let record = try store.conversationRecord(conversation.id), let view = conversation.views[me] else {
+            return
+        }
         compare("participants", record.participants, view.isIn ? conversation.participants : [])
         compare("metadata", record.metadata, view.left?.metadata ?? conversation.metadata)
         compare("distinct", record.isDistinct, view.left?.isDistinct ?? conversation.isDistinct)
@@ -30,19 +34,25 @@ struct StateComparison {
     }
 
     private func compareMessages(_ view: ModelView) throws {
-        let ids = try store.db.cachedStatement(sql: "SELECT id FROM message WHERE conversation = ? AND position IS NOT NULL ORDER BY ordering")
+        let ids = try store.db
+            .cachedStatement(
+                sql: "SELECT id FROM message WHERE conversation = ? AND position IS NOT NULL ORDER BY ordering"
+            )
             .all([conversation.id.blob], in: store.db) { MessageID(rawValue: $0[0]) }
         let visible = conversation.visible(to: me)
         let surplus = Set(ids).subtracting(visible.map(\.id))
         if !surplus.isEmpty { differ("surplus messages", surplus, visible.map(\.id)) }
         let row = try Row.fetchOne(
-            store.db, sql: "SELECT oldest, goal, applied FROM conversation_sync WHERE id = ?", arguments: [conversation.id.blob])
+            store.db, sql: "SELECT oldest, goal, applied FROM conversation_sync WHERE id = ?",
+            arguments: [conversation.id.blob])
         if row == nil { differ("progress", "missing", conversation.head) }
         let oldest: Int64 = row?["oldest"] ?? .max
         if let goal: String = row?["goal"] { differ("goal", goal, "nothing to fetch") }
         // Not all changes are for this user.
         let applied: Int64 = row?["applied"] ?? 0
-        if applied > conversation.views[me]?.left?.position ?? conversation.head { differ("applied", applied, conversation.head) }
+        if applied > conversation.views[me]?.left?.position ?? conversation.head {
+            differ("applied", applied, conversation.head)
+        }
         let wanted = visible.filter { $0.position * 8192 >= oldest || device.core.policy == .completeHistory }
         let missing = wanted.map(\.id).filter { !ids.contains($0) }
         if !missing.isEmpty { differ("lacking messages", missing, "from \(oldest)") }

@@ -72,7 +72,9 @@ extension SimulatedWorld {
     private func setSteady(in id: ConversationID, from device: SimulatedDevice) {
         let value = value()
         note("\(device.name) sets steady \(value) in \(id)")
-        device.change { try $0.patchMetadata([.init(path: DeviceDiary.steadyKey, values: [DeviceDiary.steadyKey: value])], in: id) }
+        device.change {
+            try $0.patchMetadata([.init(path: DeviceDiary.steadyKey, values: [DeviceDiary.steadyKey: value])], in: id)
+        }
     }
 
     private func patchMetadata(in id: ConversationID, from device: SimulatedDevice) {
@@ -84,7 +86,9 @@ extension SimulatedWorld {
         case 2: steps = ["b", "a.b"].map { .init(path: $0, values: [$0: value()]) }
         default: steps = [.init(path: path, values: [path: value()])]
         }
-        note("\(device.name) patches \(steps.map { "\($0.path)=\(($0.values ?? [:]).sorted { $0.key < $1.key })" }) in \(id)")
+        note(
+            "\(device.name) patches \(steps.map { "\($0.path)=\(($0.values ?? [:]).sorted { $0.key < $1.key })" }) in \(id)"
+        )
         device.change { try $0.patchMetadata(steps, in: id) }
     }
 
@@ -112,11 +116,14 @@ extension SimulatedWorld {
 
     /// Performs a change by another client of the same user, outside the simulated devices.
     private func actElsewhere(_ user: UserID) {
-        let ids = server.database.conversations.values.filter { $0.isTold(to: user) }.sorted { $0.id.description < $1.id.description }
+        let ids = server.database.conversations.values.filter { $0.isTold(to: user) }
+            .sorted { $0.id.description < $1.id.description }
         guard let conversation = random.anyOne(of: ids) else { return }
         if random.chance(50) { return server.markAllRead(in: conversation.id, by: user) }
         let own = conversation.messages.filter { $0.sender == user && !$0.isDeleted }
-        if let message = random.anyOne(of: own) { server.changePart(of: message.id, to: "changed \(random.next() % 1000)") }
+        if let message = random.anyOne(of: own) {
+            server.changePart(of: message.id, to: "changed \(random.next() % 1000)")
+        }
     }
 }
 
