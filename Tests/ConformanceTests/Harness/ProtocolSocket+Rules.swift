@@ -71,7 +71,7 @@ extension ProtocolSocket {
             return operations.contains { operation in
                 let property = operation["property"].string ?? ""
                 let known = history.last {
-                    $0.index < packet.index && $0.objectID == packet.objectID && $0.value(of: property) != nil != nil
+                    $0.index < packet.index && $0.objectID == packet.objectID && $0.value(of: property) != nil
                 }
                 return known?.value(of: property) != operation["value"]
             }
