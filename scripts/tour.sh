@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The commands of README.md, "By hand", as one script; a test runs it, and another compares the two texts.
+# The commands of docs/clients.md, "curl", as one script. A test runs it, and another compares the two texts.
 # API: base URL of a gateway, http://localhost:8080 if unset. The command `strata` is taken from .build/debug unless PATH has one.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 command -v strata >/dev/null || export PATH="$root/.build/debug:$PATH"
 
-# --- README ---
+# --- clients.md ---
 API=${API:-http://localhost:8080}
 VERSION='Accept: application/vnd.layer+json; version=3.0'
 JSON='Content-Type: application/json'

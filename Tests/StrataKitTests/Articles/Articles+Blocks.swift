@@ -55,9 +55,9 @@ enum GettingStartedArticle {
     struct Block2 {
         func signIn(_ client: StrataClient, identityToken: (String) async throws -> String) async throws {
             if await client.currentSession?.state == .authenticated {
-                do { return try await client.connect() } catch let error as StrataError
-                    where error.code == .unauthenticated
-                {}
+                do {
+                    return try await client.connect()
+                } catch let error as StrataError where error.code == .unauthenticated {}
             }
             let nonce = try await client.requestAuthenticationNonce()
             try await client.authenticate(identityToken: identityToken(nonce))
