@@ -40,6 +40,7 @@ final class RequestGuard: ChannelDuplexHandler {
     private var bodies: Deque<Int> = []
     private var state = State.quiet
     private var timer: Scheduled<Void>?
+    /// True if the answer to the first unanswered request has begun.
     private var hasAnswered = false
 
     init(time: ArrivalTime, input: InputBudget.Share, refusals: RefusedRequest) {
@@ -62,7 +63,6 @@ final class RequestGuard: ChannelDuplexHandler {
         if case .ending = state { return }
         switch unwrapInboundIn(data) {
         case .head:
-            hasAnswered = false
             state = .reading(since: context.eventLoop.now, bytes: 0)
             bodies.append(0)
             schedule(context, in: time.step)
@@ -79,23 +79,28 @@ final class RequestGuard: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        switch (unwrapOutboundIn(data), state) {
-        case (_, .ending): promise?.succeed()
-        case (.head(var head), .reading):
-            hasAnswered = true
-            head.headerFields[.connection] = "close"
-            context.write(wrapOutboundOut(.head(head)), promise: promise)
-        case (.end, .reading):
-            context.write(data, promise: promise)
-            end(context)
-        case (let part, _):
-            switch part {
-            case .head: hasAnswered = true
-            case .body: break
-            case .end: if let body = bodies.popFirst() { input.release(body) }
-            }
-            context.write(data, promise: promise)
+        if case .ending = state {
+            promise?.succeed()
+            return
         }
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            hasAnswered = true
+            if isAnsweredEarly { head.headerFields[.connection] = "close" }
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body: context.write(data, promise: promise)
+        case .end:
+            context.write(data, promise: promise)
+            if isAnsweredEarly { return end(context) }
+            hasAnswered = false
+            if let body = bodies.popFirst() { input.release(body) }
+        }
+    }
+
+    /// True if the answer belongs to the request that is being received. A client that has the last byte of an answer
+    /// may send its next request before the answer's end is written here, so another request can be in progress.
+    private var isAnsweredEarly: Bool {
+        if case .reading = state { bodies.count == 1 } else { false }
     }
 
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {

@@ -40,9 +40,15 @@ struct RequestGuardTests {
 
         func end() async throws { try await channel.writeInbound(HTTPRequestPart.end(nil)) }
 
-        func answer() async throws {
+        func beginAnswer() async throws {
             try await channel.writeOutbound(HTTPResponsePart.head(HTTPResponse(status: .ok)))
-            try await channel.writeOutbound(HTTPResponsePart.end(nil))
+        }
+
+        func endAnswer() async throws { try await channel.writeOutbound(HTTPResponsePart.end(nil)) }
+
+        func answer() async throws {
+            try await beginAnswer()
+            try await endAnswer()
         }
 
         func statuses() async throws -> [Int] {
@@ -118,6 +124,34 @@ struct RequestGuardTests {
         try await connection.begin()
         try await connection.body(7 << 20)
         #expect(try await connection.statuses() == [])
+    }
+
+    @Test("a request that begins before the end of the previous answer is written keeps its connection")
+    func beginsEarly() async throws {
+        let connection = try await Connection(budget)
+        try await connection.begin()
+        try await connection.end()
+        try await connection.beginAnswer()
+        // The client has the whole answer by its length, and sends its next request.
+        try await connection.begin()
+        try await connection.endAnswer()
+        try await connection.body(200)
+        #expect(budget.inUse == 200)
+        try await connection.end()
+        try await connection.answer()
+        #expect(budget.inUse == 0)
+        #expect(try await connection.statuses() == [200, 200])
+        #expect(connection.channel.isActive)
+    }
+
+    @Test("an answer to an incomplete request ends its connection")
+    func answeredEarly() async throws {
+        let connection = try await Connection(budget)
+        try await connection.begin()
+        try await connection.answer()
+        try await connection.body(200)
+        #expect(budget.inUse == 0)
+        #expect(try await connection.statuses() == [200])
     }
 
     @Test("under pressure, a slow body has a third of the time", arguments: [false, true])
