@@ -15,7 +15,7 @@ struct MethodNameTests {
         let text = try String(contentsOf: file, encoding: .utf8)
         var methods: [String: UInt16] = [:]
         for api in text.split(separator: "public enum ").dropFirst() {
-            for endpoint in api.matches(of: /static let ([A-Za-z]+) = Endpoint<[^>]*>\(([0-9]+)/) {
+            for endpoint in api.matches(of: /static let ([A-Za-z]+) =\s+Endpoint<[^>]*>\(\s*([0-9]+)/) {
                 methods["\(api.prefix { $0 != " " }).\(endpoint.1)"] = UInt16(endpoint.2)
             }
         }

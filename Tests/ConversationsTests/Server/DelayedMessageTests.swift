@@ -165,34 +165,6 @@ extension StoreTests {
             }
         }
 
-        @Test("a search for due messages serves an app even if the search itself takes long")
-        func slowSearch() async throws {
-            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
-                let id = try await calls.create(["ana"], by: "").id
-                try await calls.delay(id, name: "C", milliseconds: 60_000)
-                try await pass(60_000, calls)
-                try await calls.execute("CREATE SEQUENCE public.searches")
-                try await calls.execute("ALTER FUNCTION conversations.due_delayed RENAME TO quick_due_delayed")
-                // The first ten searches take longer than the 200 ms after which a search is repeated.
-                try await calls.execute(
-                    """
-                    CREATE FUNCTION conversations.due_delayed(p_after uuid, p_apps bigint, p_limit bigint)
-                    RETURNS TABLE (app_id uuid, ids uuid[], is_typing boolean, next_in bigint)
-                    LANGUAGE plpgsql SECURITY DEFINER AS $$
-                    BEGIN
-                        IF nextval('public.searches') <= 10 THEN PERFORM pg_sleep(0.3); END IF;
-                        RETURN QUERY SELECT d.* FROM conversations.quick_due_delayed(p_after, p_apps, p_limit) d;
-                    END
-                    $$
-                    """)
-                try await calls.execute("GRANT EXECUTE ON FUNCTION conversations.due_delayed TO strata_conversations")
-                _ = await calls.delayedMessages.sendDue()
-                #expect(try await calls.messages(id, as: "").total == 1)
-                // One search finds the message, and the next one finds nothing.
-                #expect(try await calls.number("SELECT last_value FROM public.searches") < 10)
-            }
-        }
-
         @Test("an app that was not served because another one took long is served at once")
         func slowFailure() async throws {
             try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in

@@ -28,7 +28,7 @@ struct MiddlewareTests {
             #expect(names(edge.routes.beforeVersionedRoutes) == ["Version", "AnswerLimit", "InputLimit"])
             #expect(
                 names(edge.routes.beforeSignedInRoutes) == [
-                    "Version", "Session", "AnswerLimit", "InputLimit", "NamedChange",
+                    "Version", "Session", "AnswerLimit", "InputLimit", "Idempotency",
                 ])
         }
     }
