@@ -107,6 +107,18 @@ struct ScheduleTests {
         #expect(least.limits(for: places, at: now).map(\.id) == hooks)
     }
 
+    @Test("a slow hook without room takes none from the other hooks of its app")
+    func slowBesideFast() {
+        var room = DeliveryRoom(perHook: 8, perHost: 8, total: 16, bytes: 1000, slowAfter: .seconds(1))
+        let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
+        let (slow, fast, occupant) = (WebhookID.random(), WebhookID.random(), WebhookID.random())
+        for hook in [slow, occupant] { room.note(hasFailed: false, took: .seconds(2), hook) }
+        for _ in 0..<8 { #expect({ room.begin(occupant, of: other, at: "o") }()) }
+        let limits = room.limits(for: [(id: slow, app: app, host: "s"), (id: fast, app: app, host: "f")], at: now)
+        #expect(limits.map(\.id) == [fast])
+        #expect(limits.map(\.lanes) == [4])
+    }
+
     @Test("no app has more running lanes than stay free, so that another app gets half of the rest")
     func apps() {
         var room = DeliveryRoom(perHook: 32, perHost: 1000, total: 256, bytes: 1000, slowAfter: .seconds(1))

@@ -14,8 +14,11 @@ import StrataModel
 /// So other hooks have room, for any number of slow or dead receivers, once the first answers of slow receivers have
 /// arrived.
 struct DeliveryRoom: Sendable {
+    /// The maximum number of lanes of a hook.
     let perHook: Int
+    /// The maximum number of lanes of all hooks of a host.
     let perHost: Int
+    /// The maximum number of lanes of all hooks.
     let total: Int
     /// The maximum size of events and requests in memory, in bytes.
     let bytes: Int
@@ -44,10 +47,11 @@ struct DeliveryRoom: Sendable {
         self.slowAfter = slowAfter
     }
 
-    /// The number of lanes that may be claimed in total.
+    /// The number of free lanes.
     var rest: Int { max(0, total - inFlight) }
 
-    /// Returns the number of lanes that may be claimed for each hook that has room.
+    /// Returns an upper limit on the lanes that may be claimed for each hook that has room. The sum may exceed
+    /// ``rest``.
     func limits(
         for hooks: [(id: WebhookID, app: AppID, host: String)], at now: ContinuousClock.Instant
     ) -> [(id: WebhookID, lanes: Int)] {
@@ -59,12 +63,11 @@ struct DeliveryRoom: Sendable {
             var lanes = min(most - (ofHooks[hook.id] ?? 0), perHost - (ofHosts[hook.host] ?? 0))
             let restOfApp = restOfApps[hook.app] ?? lanesLeft(of: hook.app)
             lanes = min(lanes, restOfApp)
-            restOfApps[hook.app] = restOfApp - max(lanes, 0)
-            if isDegraded(hook.id) {
-                lanes = min(lanes, degradedCapacity)
-                degradedCapacity -= max(lanes, 0)
-            }
-            return lanes > 0 ? (id: hook.id, lanes: lanes) : nil
+            if isDegraded(hook.id) { lanes = min(lanes, degradedCapacity) }
+            guard lanes > 0 else { return nil }
+            if isDegraded(hook.id) { degradedCapacity -= lanes }
+            restOfApps[hook.app] = restOfApp - lanes
+            return (id: hook.id, lanes: lanes)
         }
     }
 
