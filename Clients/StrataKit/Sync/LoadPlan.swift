@@ -30,6 +30,7 @@ struct LoadPlan: Sendable {
     private var failures: [SyncLoad: (times: Int, retry: Instant)] = [:]
     private let retries = RetryPolicy()
 
+    /// The loads in progress.
     var awaited: Set<SyncLoad> { Set(inProgress.keys) }
     var isEmpty: Bool { wanted.isEmpty && inProgress.isEmpty && failures.isEmpty }
     /// The earliest retry time of the failed loads that are neither in progress nor waiting for other loads.
@@ -43,11 +44,12 @@ struct LoadPlan: Sendable {
 
     mutating func want(history ids: some Collection<ConversationID>) { for id in ids { want(.history(id)) } }
 
+    /// Adds a load. Has no effect on a load that is wanted, in progress or awaiting a retry.
     private mutating func want(_ load: SyncLoad) {
         if !wanted.contains(load), inProgress[load] == nil, failures[load] == nil { wanted.append(load) }
     }
 
-    /// Returns the loads to start now.
+    /// Begins the loads that are due and returns them.
     /// - Parameter listing: the remaining loads of the lists.
     mutating func nextLoads(for listing: SyncCursor.Listing?, at now: Instant) -> [SyncLoad] {
         var begun: [SyncLoad] = []

@@ -133,6 +133,7 @@ final class ReceiptGatherer: Sendable {
         return located
     }
 
+    /// Writes a batch of one conversation and answers each caller.
     private func give(_ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant) async {
         let (outcomes, told): ([String], LogPosition)
         do throws(Failure) {
@@ -154,7 +155,7 @@ final class ReceiptGatherer: Sendable {
         }
     }
 
-    /// Writes receipts of one conversation.
+    /// Writes receipts of one conversation and publishes the change, if any.
     /// - Returns: an outcome for each receipt, and the position of the change if any has an effect.
     private func write(
         _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant

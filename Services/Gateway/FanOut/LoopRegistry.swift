@@ -140,6 +140,7 @@ package final class LoopRegistry: @unchecked Sendable {
         socket.registration.deferredUserChanges = []
     }
 
+    /// Removes the socket from all its conversations, without leave records.
     package func leaveAll(_ socket: any RegisteredSocket) {
         var released: [ConversationID] = []
         for conversation in socket.registration.conversations {
@@ -203,7 +204,7 @@ package final class LoopRegistry: @unchecked Sendable {
 
     /// Makes the socket a member of a conversation at the point where its catch-up ended.
     /// - Returns: false if the loop has received changes that the catch-up has not read. The catch-up must then read
-    ///   on.
+    ///   on. True also if there is nothing to attach to.
     package func attach(_ socket: any RegisteredSocket, at point: JoinPoint) -> Bool {
         let registration = socket.registration
         guard let conversation = conversations[point.id] else { return true }

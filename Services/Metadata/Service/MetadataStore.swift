@@ -25,7 +25,7 @@ struct MetadataStore: Sendable {
     struct Committed: Sendable {
         /// The change; nil if the patch changed nothing, or was committed earlier with the same idempotency key.
         var change: Change?
-        /// The log position of the change.
+        /// The log position of the change; of the earlier change if the patch was committed before.
         var place: LogPosition
     }
 
@@ -123,7 +123,7 @@ struct MetadataStore: Sendable {
     /// - Parameter bytes: the approximate maximum size of all trees; nil for no limit. The first tree is always
     ///   included.
     /// - Throws: ``StrataModel/Failure``; ``StrataModel/Failure/answerTooLarge`` if the first tree does not fit into
-    ///   any answer. Any other error indicates a bug.
+    ///   any answer or, without `bytes`, if any tree does not. Any other error indicates a bug.
     func trees(
         _ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant
     ) async throws -> [StoredTree] {

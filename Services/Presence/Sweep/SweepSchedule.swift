@@ -19,7 +19,7 @@ struct SweepSchedule: Sendable {
         nextSweep.indices.filter { shard in nextSweep[shard].map { $0 <= now } ?? true }
     }
 
-    /// The earliest time at which a shard is due; nil if one is due already.
+    /// The earliest next sweep time; nil if a shard is to be swept at once. May be in the past.
     var next: ContinuousClock.Instant? { nextSweep.contains(nil) ? nil : nextSweep.lazy.compactMap(\.self).min() }
 
     /// Records a sweep that began at `now` and found nothing due. `next` is the time until the next deadline, or nil if

@@ -68,13 +68,14 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     var lifecycle = Lifecycle.initial
     var table = RequestTable<Payload, Waiter>()
     var queue = RequestTable<Payload, Waiter>.List()
+    /// The members of rolled-back groups, which then run individually.
     var held = RequestTable<Payload, Waiter>.List()
     var queueBytes = 0
     var workers: [Worker]
     /// The idle workers. The most recently used one is last and is woken first, because its caches are warm.
     var idle: [Int] = []
     var waking = 0
-    /// The worker that has statements of a lock key in flight, and their number. Other workers do not take requests
+    /// The worker that holds or has sent requests with a lock key, and their number. Other workers do not take requests
     /// with that key, because they would wait for the lock and delay their group.
     var owners: [UInt64: (worker: Int, count: Int)] = [:]
     /// The number of each user's statements in flight, in a pool that runs each statement alone.
@@ -92,6 +93,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         workers.contains { $0.link == .connected || $0.link == .connecting }
     }
 
+    /// The number of queued and held requests. Admission counts the queued ones only.
     var queueDepth: Int { queue.count + held.count }
 
     // MARK: Requests
@@ -198,6 +200,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         return Answer(waiter: waiter, payload: payload, code: code)
     }
 
+    /// Answers all queued requests. Held ones stay.
     mutating func answerQueue(_ code: PostgresError.Code) -> [Answer] {
         var answers: [Answer] = []
         while queue.head >= 0 {
