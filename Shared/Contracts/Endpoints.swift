@@ -82,7 +82,7 @@ public enum ConversationsAPI {
     /// Patches participants, alone or together with metadata, atomically (docs/conformance.md §5.5, §5.6). Returns the
     /// resulting changes, none if the patch had no effect.
     ///
-    /// For metadata alone, use ``MetadataAPI/patch``.
+    /// Use ``MetadataAPI/patch`` for metadata alone.
     public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(
         13, effect: .notRepeatable)
     /// Deletes a conversation for all, or from one user's devices, optionally up to a position. The user may leave with

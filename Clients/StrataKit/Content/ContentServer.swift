@@ -137,8 +137,9 @@ struct ProtocolContentServer: ContentServer {
 
 /// The server's public base URL.
 ///
-/// It may differ from the address that this client uses, for example behind a forwarded port. URLs below the public
-/// base URL are rewritten to the client's address. Other URLs, for example of an object store, are used unchanged.
+/// The base URL may differ from the address that this client uses, for example behind a forwarded port. URLs below the
+/// public base URL are rewritten to the client's address. Other URLs, for example of an object store, are used
+/// unchanged.
 struct PublicBase: Hashable, Sendable {
     private let base: String?
 

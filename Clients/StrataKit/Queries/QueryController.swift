@@ -9,7 +9,7 @@
 /// for await update in updates { apply(update) }
 /// ```
 ///
-/// For a long result, use ``setPaginationWindow(_:)``: each relevant change of the store reloads all objects in the
+/// Use ``setPaginationWindow(_:)`` for a long result: each relevant change of the store reloads all objects in the
 /// window.
 public actor QueryController<Element: Queryable> {
     /// Reads a page of the result from one consistent state of the store.

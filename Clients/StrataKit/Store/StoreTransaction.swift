@@ -5,7 +5,7 @@ import StrataModel
 
 /// A transaction of the store.
 ///
-/// It collects the server's data and the user's changes in memory, and reads the server's state of an object
+/// A transaction collects the server's data and the user's changes in memory. It reads the server's state of an object
 /// (``conversation(_:)``, ``message(_:in:)``) at its first use. ``settle()`` applies the pending operations to the
 /// touched objects, writes the differences, and determines the changes to publish.
 final class StoreTransaction {

@@ -4,7 +4,7 @@ import StrataModel
 /// A state machine for one conversation of one gateway. It decides which changes to deliver to the sockets, and when to
 /// read the log.
 ///
-/// It is a pure value: events go in, actions come out. ``FanOut`` owns the Redis subscription, the timers, and the
+/// A feed is a pure value: events go in, actions come out. ``FanOut`` owns the Redis subscription, the timers, and the
 /// service calls. The simulation (Tests/SimulationTests) runs both under a virtual clock and over a lossy network.
 struct ConversationFeed {
     /// A step for the owner. Actions are performed in the order in which they are returned.

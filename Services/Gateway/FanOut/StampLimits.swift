@@ -13,7 +13,7 @@ struct StampLimits {
     private var gaps: [Log: Timestamp] = [:] { didSet { update() } }
     private(set) var gapFloor: Timestamp?
     /// The database's clock as of the last comparison of heads, set after the gaps found by it are open. nil: unknown.
-    /// It limits the times on packets, because later heads are not known (``HeadReconciler/trust``).
+    /// The clock limits the times on packets, because later heads are not known (``HeadReconciler/trust``).
     var clock: DatabaseClock? { didSet { update() } }
     /// The latest time allowed on packets of this loop's sockets. nil: no limit.
     private(set) var ceiling: Timestamp?

@@ -4,8 +4,8 @@ import StrataModel
 /// A state machine for one user of one gateway. It decides which entries of the user's own log to deliver to the user's
 /// sockets, and when to read the log.
 ///
-/// It is simpler than ``ConversationFeed``: entries are rare, so entries that arrive out of order are read again
-/// instead of kept.
+/// This feed is simpler than ``ConversationFeed``: entries are rare, so entries that arrive out of order are read
+/// again instead of kept.
 struct UserFeed {
     /// A step for the owner. Actions are performed in the order in which they are returned.
     enum Action {

@@ -4,7 +4,7 @@ import DequeModule
 /// A fair queue of waiters, grouped by key. The key with the lowest cost is next; keys with equal costs alternate,
 /// regardless of their numbers of waiters.
 ///
-/// It is a plain value without clock, lock, or task. A waiter leaves it exactly once.
+/// The queue is a plain value without clock, lock, or task. A waiter leaves it exactly once.
 struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// The maximum number of turns at the same time.
     let limit: Int

@@ -166,8 +166,8 @@ struct ConnectionLimits: Sendable {
 
 /// Watches a connection until its first request selects HTTP or WebSocket. No other handler watches it before that.
 ///
-/// It closes a silent connection, and an open one when the server drains. It keeps the request head for a refused
-/// upgrade.
+/// The handler closes a silent connection, and an open one when the server drains. It keeps the request head for a
+/// refused upgrade.
 final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
 

@@ -7,7 +7,7 @@ import StrataWire
 /// The outgoing state of a socket: packets of the current event-loop turn, frames queued for the client, the counter
 /// and time of the next packet, and deferred presence packets.
 ///
-/// It is a value without a channel: the socket reports events and performs the returned actions.
+/// The outbox is a value without a channel: the socket reports events and performs the returned actions.
 struct Outbox {
     enum TurnEnd {
         /// Write queued frames to the channel, as far as it accepts them.

@@ -6,7 +6,7 @@ import StrataWire
 /// The unanswered requests of one socket. It limits their number, selects the next create, and knows which requests a
 /// change can answer.
 ///
-/// It is a value without tasks: the socket runs the requests and reports when they end.
+/// The queue is a value without tasks: the socket runs the requests and reports when they end.
 struct RequestQueue {
     /// The limits on requests that are queued or in progress.
     struct Limits {

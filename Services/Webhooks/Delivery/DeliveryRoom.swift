@@ -11,8 +11,8 @@ import StrataModel
 /// - Slow hooks, and hooks with ``mostFailures`` consecutive failures, share half of the lanes.
 /// - A failing hook gets ``lanesOfFailing`` lanes until a delivery succeeds.
 ///
-/// So other hooks have room, for any number of slow or dead receivers, once the first answers of slow receivers have
-/// arrived.
+/// Therefore other hooks have room, for any number of slow or dead receivers, once the first answers of slow receivers
+/// have arrived.
 struct DeliveryRoom: Sendable {
     /// The maximum number of lanes of a hook.
     let perHook: Int
