@@ -64,14 +64,14 @@ public enum ConversationsAPI {
     /// Creates a conversation or finds the distinct match. The errors `conflict` and `id_in_use` contain the existing
     /// conversation (docs/conformance.md §1.9, §5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
-    /// Returns a conversation for one user, without its metadata. Error: `not_found` for a conversation that the user
+    /// Returns a conversation for one user, with its metadata if requested. Error: `not_found` for a conversation that the user
     /// does not see (docs/conformance.md §5.3).
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, effect: .read)
     /// Returns up to 1000 conversations, as many as fit into a number of bytes. Conversations that the user does not
     /// see are omitted.
     public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(
         240, effect: .read)
-    /// Returns a page of a user's list: at most 1000 conversations, newest first, without metadata. Conversations that
+    /// Returns a page of a user's list: at most 1000 conversations, newest first. Conversations that
     /// do not fit into a number of bytes are only named, and must be requested with ``getConversations``. Error:
     /// `invalid_property` for a cursor the user never had (docs/conformance.md §1.8).
     public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(
@@ -253,11 +253,6 @@ public enum BlocksAPI {
 
 /// The methods of the `metadata` service.
 public enum MetadataAPI {
-    /// Returns up to 1000 trees of one app in the order of the request, each with its position; 0 and no leaves for a
-    /// missing tree. The response contains only the first trees that fit into a number of bytes.
-    ///
-    /// Rights are not checked, because the gateway gets them from the `conversations` service.
-    public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, effect: .read)
     /// Patches the tree of one conversation atomically (docs/conformance.md §5.6). Returns the change, or none if the
     /// patch had no effect.
     public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(

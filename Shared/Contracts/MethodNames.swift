@@ -65,7 +65,6 @@ extension RPCMethod {
         AccountAPI.forgetContents.method: "forgetContents",
         AccountAPI.setPushToken.method: "setPushToken",
         AccountAPI.deletePushToken.method: "deletePushToken",
-        MetadataAPI.trees.method: "metadataTrees",
         MetadataAPI.patch.method: "patchMetadata",
         PresenceAPI.typing.method: "typing",
         PresenceAPI.setPresence.method: "setPresence",

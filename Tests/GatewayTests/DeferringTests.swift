@@ -82,7 +82,7 @@ struct DeferringTests {
     }
 
     private func lookedUp(_ effects: [CatchUp.Effect]) -> [ConversationID]? {
-        if case .lookUp(.bare(let ids))? = effects.last { ids } else { nil }
+        if case .lookUp(.several(let ids))? = effects.last { ids } else { nil }
     }
 
     // MARK: Tests
@@ -100,8 +100,7 @@ struct DeferringTests {
         #expect(cursors(effects) == [new: .zero])
         effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil))]))
         #expect(lookedUp(effects) == [new])
-        _ = catchUp.handle(.lookedUp(.bare([view(of: new, at: 1)], covered: 1)))
-        effects = catchUp.handle(.lookedUp(.trees([view(of: new, at: 1)])))
+        effects = catchUp.handle(.lookedUp(.several([view(of: new, at: 1)], covered: 1)))
         guard case .send(let items, deferredSince: nil)? = effects.last, items.count == 1,
             case .conversation? = items.first
         else {

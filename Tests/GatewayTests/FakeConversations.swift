@@ -23,6 +23,8 @@ final class FakeConversations: Sendable {
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
         /// Called when a conversation is created. The answer is sent when this returns.
         var created: @Sendable () async -> Void = {}
+        /// True to refuse creations, because the conversation exists. The failure has no room for the metadata.
+        var existing = false
         /// Called when views are requested. The answer is sent when this returns.
         var views: @Sendable () async -> Void = {}
         var changes: @Sendable (ConversationID) -> [Change] = { _ in [] }
@@ -32,14 +34,15 @@ final class FakeConversations: Sendable {
         var statuses: [String: String] = [:]
         /// Users whom the user has blocked, and users who have blocked the user.
         var blocks: (own: [String], others: [String]) = ([], [])
-        var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
+        /// The metadata of a conversation, and its size in an answer. nil: it does not fit into any answer.
+        var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int)? = { _ in ([], 0) }
         var baselines = 0
         var asked: ProtoBaselineRequest?
         var pages = 0
         /// The number of logs that each page was read from, and its maximum number of changes.
         var pageSizes: [(logs: Int, limit: Int)] = []
-        /// The first conversation of each request for trees.
-        var treeRequests: [ConversationID] = []
+        /// The first conversation of each request for several conversations.
+        var viewRequests: [ConversationID] = []
     }
     enum PresenceCall { case set, get }
     let answers = Mutex(Answers())
@@ -99,7 +102,10 @@ final class FakeConversations: Sendable {
             await self.answers.withLock { $0.created }()
             var view = Fixture.view(at: 1)
             view.conversation.id = try ConversationID(contract: request.id)
-            view.conversation.metadata = nil
+            if self.answers.withLock({ $0.existing }) {
+                view.conversation.metadata = nil
+                throw Failure(.idInUse, "The id is in use.", detail: .conversation(view))
+            }
             return .with {
                 $0.view = ProtoConversationView(view)
                 $0.created = true
@@ -107,17 +113,14 @@ final class FakeConversations: Sendable {
         }
         router.register(ConversationsAPI.getConversation) { request, _ in
             await self.answers.withLock { $0.views }()
-            guard let view = self.view(of: try ConversationID(contract: request.conversationID)) else {
+            guard let view = try self.view(of: try ConversationID(contract: request.conversationID)) else {
                 throw Failure.notFound("conversation")
             }
-            return view
+            return view.proto
         }
         router.register(ConversationsAPI.getConversations) { request, _ in
             await self.answers.withLock { $0.views }()
-            return try .with {
-                $0.views = try request.conversationIds.compactMap { self.view(of: try ConversationID(contract: $0)) }
-                $0.covered = Int32(request.conversationIds.count)
-            }
+            return try self.views(request)
         }
         router.register(ConversationsAPI.readChanges) { request, _ in
             let changes = self.answers.withLock { $0.changes }(try ConversationID(contract: request.conversationID))
@@ -158,50 +161,44 @@ final class FakeConversations: Sendable {
                 }
             }
         }
-        router.register(MetadataAPI.trees) { request, _ in try self.trees(request) }
         return router
     }
 
-    private func view(of id: ConversationID) -> ProtoConversationView? {
-        answers.withLock { $0.view }(id)
-            .map { position in
-                var view = Fixture.view(at: position.rawValue)
-                view.conversation.id = id
-                view.conversation.metadata = nil
-                return ProtoConversationView(view)
-            }
+    private func view(of id: ConversationID) throws -> (proto: ProtoConversationView, bytes: Int)? {
+        let answers = answers.withLock { $0 }
+        guard let position = answers.view(id) else { return nil }
+        var view = Fixture.view(at: position.rawValue)
+        view.conversation.id = id
+        let tree = try answers.tree(id)
+        view.conversation.metadata = tree.map { MetadataTree(leaves: $0.leaves) }
+        return (ProtoConversationView(view), tree?.bytes ?? 0)
     }
 
-    /// Returns as many trees as fit, and at least the first one.
-    private func trees(_ request: ProtoTreesRequest) throws -> ProtoTreesResponse {
-        var response = ProtoTreesResponse()
+    /// Returns as many conversations as fit, and at least the first one.
+    private func views(_ request: ProtoGetConversationsRequest) throws -> ProtoGetConversationsResponse {
+        let ids = try request.conversationIds.map { try ConversationID(contract: $0) }
+        if let first = ids.first { answers.withLock { $0.viewRequests.append(first) } }
+        var response = ProtoGetConversationsResponse()
         var used = 0
-        for (index, item) in request.items.enumerated() {
-            let id = try ConversationID(contract: item.conversationID)
-            let (tree, view) = answers.withLock { answers in
-                if index == 0 { answers.treeRequests.append(id) }
-                return (answers.tree, answers.view)
-            }
+        for (index, id) in ids.enumerated() {
             do {
-                let (leaves, bytes) = try tree(id)
-                if index > 0, used + bytes > request.maxBytes { break }
-                used += bytes
-                response.items.append(
-                    .with {
-                        $0.tree = ProtoTree(leaves)
-                        $0.position = view(id)?.rawValue ?? 0
-                    })
+                if let (view, bytes) = try view(of: id) {
+                    if index > 0, used + bytes > request.maxBytes { break }
+                    used += bytes
+                    response.views.append(view)
+                }
             } catch {
                 if index == 0 { throw error }
                 break
             }
+            response.covered += 1
         }
         return response
     }
 
-    /// Returns the number of requests for trees that began with this conversation.
-    func treeRequestCount(of id: ConversationID) -> Int {
-        answers.withLock { $0.treeRequests.filter { $0 == id }.count }
+    /// Returns the number of requests for several conversations that began with this one.
+    func viewRequestCount(of id: ConversationID) -> Int {
+        answers.withLock { $0.viewRequests.filter { $0 == id }.count }
     }
 
     /// Puts the user into conversations whose changes after `after` are not yet sent. The first change is the creation,

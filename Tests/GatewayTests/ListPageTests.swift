@@ -19,63 +19,45 @@ struct ListPageTests {
         #expect(throws: Failure.self) { try GatewayServices.nextFrom(ProtoPageEnd(lastID: Data([1])), MessageID.self) }
     }
 
-    private func loaded(_ id: ConversationID, at position: Int64, messages: Int) -> LoadedConversation {
-        var view = Fixture.view(at: position)
-        view.conversation.id = id
-        view.conversation.metadata = nil
-        let messages = (0..<messages).map { Fixture.message(Int64(messages - $0), at: position) }
-        view.lastMessage = messages.first
-        view.messageCount = Int64(messages.count)
-        return LoadedConversation(view: view, messages: messages, isTruncated: false)
-    }
-
-    @Test("a conversation reloaded for its tree keeps its loaded messages and counts")
-    func moment() async throws {
+    @Test("a page of conversations is fetched in batches, without those that fit into no answer")
+    func batches() async throws {
         try await FakeConversations.run { harness, fake in
-            // The conversation was patched after loading: its tree is newer, and both are read again.
+            let ids = (0..<6).map { _ in ConversationID.random() }
             fake.answers.withLock { answers in
-                answers.view = { _ in Position(9) }
-                answers.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "new")], 100) }
-                answers.changes = { _ in [Fixture.change(9)] }
+                answers.view = { _ in Position(2) }
+                answers.tree = { id in id == ids[2] ? nil : ([], 700_000) }
             }
-            let before = loaded(Fixture.conversation, at: 8, messages: 3)
-            let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben))
-            var page = LoadedBatches([before], from: harness.services, for: call)
-            let after = try #require(await page.next()?.first)
+            var first = Fixture.view(at: 2)
+            first.conversation.id = .random()
+            var page = ConversationBatches(
+                [first], later: ids, from: harness.services,
+                for: GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
+            var batches: [[ConversationID]] = []
+            while let batch = try await page.next() { batches.append(batch.map(\.conversation.id)) }
             #expect(page.isFinished)
-            #expect(
-                after.view.conversation.position == Position(9) && after.view.conversation.metadata?.leaves.count == 1)
-            #expect(
-                after.messages == before.messages && after.view.lastMessage == before.messages.first
-                    && after.view.messageCount == 3)
+            #expect(batches.flatMap { $0 } == [first.conversation.id] + ids[..<2] + ids[3...])
+            #expect(batches.count >= 5)
         }
     }
 
-    @Test(
-        "messages stay with their conversation, also with several batches of trees and a conversation that cannot be shown"
-    )
-    func batches() async throws {
+    @Test("a conversation that an answer had no room for is read again")
+    func created() async throws {
         try await FakeConversations.run { harness, fake in
-            let items = (1...5).map { loaded(.random(), at: 2, messages: $0) }
-            let unshown = items[2].view.conversation.id
             fake.answers.withLock { answers in
-                answers.view = { _ in Position(2) }
-                answers.tree = { id in
-                    if id == unshown { throw Failure.answerTooLarge }
-                    return ([], 700_000)
-                }
+                answers.view = { _ in Position(3) }
+                answers.existing = true
+                answers.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "1")], 0) }
             }
-            var page = LoadedBatches(
-                items, from: harness.services, for: GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
-            var shown: [LoadedConversation] = []
-            var held = [page.heldBytes]
-            while let batch = try await page.next() {
-                shown += batch
-                held.append(page.heldBytes)
+            let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben))
+            let failure = await #expect(throws: Failure.self) {
+                try await harness.services.createConversation(
+                    id: Fixture.conversation, participants: [Fixture.ben], isDistinct: false, metadata: nil, for: call)
             }
-            // Objects that were handed out are no longer held.
-            #expect(held.count > 2 && zip(held, held.dropFirst()).allSatisfy { $0 > $1 })
-            #expect(shown.map(\.messages) == items.filter { $0.view.conversation.id != unshown }.map(\.messages))
+            guard case .conversation(let view)? = failure?.detail else {
+                Issue.record("the failure names no conversation")
+                return
+            }
+            #expect(view.conversation.metadata?.leaves.count == 1)
         }
     }
 }

@@ -19,7 +19,6 @@ enum Queries {
                 app: app, conversation: ConversationID(rawValue: UUID()), actor: UserID(trusted: "ana"),
                 operations: "[]",
                 origin: Change.Origin(connection: 1, request: 2), maxKeys: 1, maxBytes: 1, isShared: true)),
-        QueryCheck(ReadTrees(app: app, conversations: [UUID()], formerUsers: ["ana"], maxBytes: 1, mostBytes: 1)),
         QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)), QueryCheck(ReadRecordedApps()),
     ]
 }

@@ -107,18 +107,6 @@ struct ServiceTests {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("a.b", "1")])
             try await serve(postgres: fixture.url, redis: redis.url) { client in
-                var trees = ProtoTreesRequest()
-                trees.appID = Data(fixture.app)
-                var item = ProtoTreesRequest.Item()
-                item.conversationID = Data(id)
-                trees.items = [item]
-                let response = try await client.call(
-                    MetadataAPI.trees, with: trees, deadline: Self.soon, trace: .random())
-                #expect(
-                    response.items.map { MetadataTree($0.tree) } == [
-                        MetadataTree(leaves: [.init(path: .init(trusted: "a.b"), value: "1")])
-                    ])
-                #expect(response.items.map(\.position) == [1])
                 let failure = await #expect(throws: Failure.self) {
                     try await client.call(
                         MetadataAPI.patch, with: request(fixture, id, [set("x", [("x.y", "a\0b")])]),

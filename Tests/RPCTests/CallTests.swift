@@ -110,19 +110,21 @@ struct CallTests {
     @Test("an oversized answer is the service's failure, an oversized request the client's")
     func blame() async throws {
         let tree = try ByteBuffer(
-            protobuf: ProtoTreesResponse.with {
-                $0.items = [.with { $0.tree.leaves = [.with { $0.value = "0123456789" }] }]
+            protobuf: ProtoConversationView.with {
+                $0.conversation.metadata.leaves = [.with { $0.value = "0123456789" }]
             })
         try await withPair(server: { $0.maxAnswerBytes = tree.readableBytes - 1 }, handler: { _, _ in tree }) {
             (client: RPCClient) async throws in
             let answer = await #expect(throws: Failure.self) {
                 try await client.call(
-                    MetadataAPI.trees, with: ProtoTreesRequest(), deadline: .now + .seconds(20), trace: .random())
+                    ConversationsAPI.getConversation, with: ProtoGetConversationRequest(),
+                    deadline: .now + .seconds(20), trace: .random())
             }
             #expect(answer?.code == .internalServerError)
-            let large = ProtoTreesRequest.with { $0.appID = Data(repeating: 0, count: 4 << 20) }
+            let large = ProtoGetConversationRequest.with { $0.appID = Data(repeating: 0, count: 4 << 20) }
             let request = await #expect(throws: Failure.self) {
-                try await client.call(MetadataAPI.trees, with: large, deadline: .now + .seconds(20), trace: .random())
+                try await client.call(
+                    ConversationsAPI.getConversation, with: large, deadline: .now + .seconds(20), trace: .random())
             }
             #expect(request?.code == .invalidRequest)
         }

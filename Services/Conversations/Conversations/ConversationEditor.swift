@@ -203,7 +203,7 @@ struct ConversationEditor: Sendable {
         guard let hidden = deleted.hidden else { return place }
         var content = UserChange.Content.conversationHidden(id, upTo: hidden.upTo, wholly: true)
         if hidden.isPartial,
-            let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+            let view = try await support.view(of: id, for: caller)
         {
             content = .messagesHidden(upTo: hidden.upTo, view: view)
         }

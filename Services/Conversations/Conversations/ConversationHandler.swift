@@ -41,13 +41,12 @@ struct ConversationHandler: CallHandler {
             try await carryOut(request, for: caller)
         } answer: { earlier in
             let id = earlier.object.map { ConversationID(rawValue: $0) }
-            guard let id,
-                let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
-            else {
+            guard let id, let view = try await support.row(of: id, withTree: true, for: caller) else {
                 throw Failure.notFound("conversation")
             }
+            let proto = try await protos(of: [view], caller)[0]
             return .with {
-                $0.view = ProtoConversationView(view)
+                $0.view = proto
                 $0.created = earlier.outcome == "created"
                 $0.place = ProtoChangePlace(earlier.place)
             }
@@ -93,9 +92,9 @@ struct ConversationHandler: CallHandler {
         try Refusal.check(outcome, what: "conversation")
         guard let view else { throw Failure(.idInUse, "The id is in use.") }
         if let shownAt { try await announceShown(view, at: shownAt, to: caller) }
-        let named = try await support.named(
-            view, in: caller.app, metadata: outcome == "created" ? MetadataTree(leaves: leaves ?? []) : nil,
-            deadline: caller.deadline)
+        var named = try await support.named(view, in: caller.app, deadline: caller.deadline)
+        named.conversation.metadata =
+            outcome == "created" ? MetadataTree(leaves: leaves ?? []) : view.tree.map { MetadataTree($0) }
         switch outcome {
         case "created": announceCreated(named, at: createdAt ?? view.createdAt, by: caller)
         case "found": break
@@ -143,15 +142,10 @@ struct ConversationHandler: CallHandler {
     ) async throws -> ProtoConversationView {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try ConversationID(contract: request.conversationID)
-        return ProtoConversationView(try await view(of: id, for: caller))
-    }
-
-    private func view(of id: ConversationID, for caller: Caller) async throws(Failure) -> ConversationView {
-        guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
-        else {
+        guard let view = try await support.row(of: id, withTree: request.withMetadata, for: caller) else {
             throw caller.isServer ? try await support.absence(of: id, for: caller) : .notFound("conversation")
         }
-        return view
+        return try await protos(of: [view], caller)[0]
     }
 
     private func listConversations(
@@ -193,7 +187,7 @@ struct ConversationHandler: CallHandler {
         let identities = try await support.directory.basic(
             Array(Set(views.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
-        return views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
+        return views.map { $0.proto(identities, epoch: epoch) }
     }
 
     private func getConversations(
@@ -302,17 +296,20 @@ extension ServiceContext {
         }
     }
 
-    /// Returns a conversation as a user sees it, without its metadata. nil if the user may not see it.
-    func view(
-        of id: ConversationID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> ConversationView? {
+    /// Returns a conversation as the caller sees it, without its metadata. nil if the caller may not see it.
+    func view(of id: ConversationID, for caller: Caller) async throws(Failure) -> ConversationView? {
+        guard let row = try await row(of: id, withTree: false, for: caller) else { return nil }
+        return try await named(row, in: caller.app, deadline: caller.deadline)
+    }
+
+    fileprivate func row(
+        of id: ConversationID, withTree: Bool, for caller: Caller
+    ) async throws(Failure) -> ViewRow? {
         let rows = try await database.run(
-            GetConversation(app: app, user: user, conversation: id), deadline: deadline)
-        let view: ViewRow? = try reading {
-            guard let row = rows.first else { return nil }
-            return try ViewRow(row, by: try rows.columns(of: GetConversation.self))
+            GetConversation(app: caller.app, user: caller.user, conversation: id, withTree: withTree),
+            deadline: caller.deadline)
+        return try reading {
+            try rows.first.flatMap { try ViewRow($0, by: try rows.columns(of: GetConversation.self)) }
         }
-        guard let view else { return nil }
-        return try await named(view, in: app, deadline: deadline)
     }
 }

@@ -64,13 +64,20 @@ struct GetConversation: PostgresQuery {
     let app: AppID
     let user: UserID
     let conversation: ConversationID
+    /// True to read the metadata tree, too.
+    let withTree: Bool
 
     typealias Columns = ViewColumns
 
     static let statement = Statement(
-        "conversation.get", sql: "SELECT * FROM conversations.get_conversation($1, $2, $3)", isIdempotent: true)
+        "conversation.get",
+        sql: """
+            SELECT * FROM conversations.get_conversation($1, $2, $3, CASE WHEN $4 THEN metadata.largest_tree() ELSE 0 END)
+            """, isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue)] }
+    var parameters: [Value] {
+        [.uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .bool(withTree)]
+    }
 }
 
 struct ListConversations: PostgresQuery {

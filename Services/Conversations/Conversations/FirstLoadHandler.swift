@@ -53,7 +53,7 @@ struct FirstLoadHandler: CallHandler {
         return .with {
             $0.items = items.map { item in
                 .with {
-                    $0.view = ProtoConversationView(item.view.view(identities, epoch: epoch))
+                    $0.view = item.view.proto(identities, epoch: epoch)
                     $0.earlier = item.earlier.map { ProtoMessage($0.message(identities)) }
                     $0.isCut = item.isCut
                 }

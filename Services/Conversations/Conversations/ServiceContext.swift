@@ -79,14 +79,13 @@ struct ServiceContext: Sendable {
         return try reading { try first[rows.columns(of: Query.self).answer] }
     }
 
-    /// Returns a view with the identities of all users in it.
+    /// Returns a view without its metadata, with the identities of all users in it.
     func named(
-        _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
+        _ view: ViewRow, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView {
         view.view(
-            try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata,
-            epoch: try await epoch.current(deadline: deadline)
-        )
+            try await directory.basic(view.users, in: app, deadline: deadline),
+            epoch: try await epoch.current(deadline: deadline))
     }
 }
 

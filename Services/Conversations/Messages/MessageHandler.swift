@@ -288,8 +288,7 @@ struct MessageHandler: CallHandler {
         if let change = deleted.change(of: id, by: caller, identities) { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
         if let place = deleted.userPlace {
-            let view = try await support.view(
-                of: deleted.conversation, for: caller.user, in: caller.app, deadline: caller.deadline)
+            let view = try await support.view(of: deleted.conversation, for: caller)
             let change = UserChange(
                 appID: caller.app, user: caller.user, position: place.position, createdAt: place.createdAt,
                 content: .messageHidden(id, view: view))

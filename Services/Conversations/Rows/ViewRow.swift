@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import FoundationEssentials
 import Postgres
 import StrataModel
+import SwiftProtobuf
 
-/// The view columns of a row: a conversation as one user sees it, without identities and metadata.
+/// The view columns of a row: a conversation as one user sees it, without identities.
 struct ViewRow {
     let id: ConversationID
     let createdAt: StrataModel.Timestamp
@@ -16,6 +18,8 @@ struct ViewRow {
     let hidden: Int64
     let lastMessage: MessageRow?
     let receiptPolicy: ReceiptPolicy
+    /// The metadata tree. nil: it was not read, or is too large for the answer.
+    let tree: ProtoTree?
 
     /// Reads a view. nil if the id is null.
     init?(_ row: Row, by columns: ViewColumns) throws(PostgresError) {
@@ -31,15 +35,36 @@ struct ViewRow {
         hidden = try row[columns.hidden]
         lastMessage = try MessageRow(row, by: columns.lastMessage)
         receiptPolicy = ReceiptPolicy(try row[columns.receiptPolicy])
+        if let paths = try row[optional: columns.paths], let values = try row[optional: columns.values] {
+            tree = .with {
+                $0.leaves = zip(paths, values)
+                    .map { path, value in
+                        .with {
+                            $0.path = path
+                            $0.value = value
+                        }
+                    }
+            }
+        } else {
+            tree = nil
+        }
     }
 
     var users: [UserID] { participants + (lastMessage?.users ?? []) }
 
-    func view(_ identities: [UserID: BasicIdentity], metadata: MetadataTree? = nil, epoch: String) -> ConversationView {
+    /// Returns the message for a caller, with the tree.
+    func proto(_ identities: [UserID: BasicIdentity], epoch: String) -> ProtoConversationView {
+        var proto = ProtoConversationView(view(identities, epoch: epoch))
+        if let tree { proto.conversation.metadata = tree }
+        return proto
+    }
+
+    /// Returns the view without the tree.
+    func view(_ identities: [UserID: BasicIdentity], epoch: String) -> ConversationView {
         ConversationView(
             conversation: Conversation(
                 id: id, createdAt: createdAt, isDistinct: isDistinct,
-                participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: metadata,
+                participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil,
                 position: position,
                 epoch: epoch, receiptPolicy: receiptPolicy),
             isParticipant: isParticipant, lastMessage: lastMessage?.message(identities),
@@ -60,6 +85,8 @@ struct ViewColumns: ColumnSet {
     fileprivate let hidden: Column<Int64>
     fileprivate let lastMessage: MessageColumns
     fileprivate let receiptPolicy: Column<Int64>
+    fileprivate let paths: Column<[String]>
+    fileprivate let values: Column<[String]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         id = try names.column("conversation_id")
@@ -73,6 +100,8 @@ struct ViewColumns: ColumnSet {
         hidden = try names.column("hidden")
         lastMessage = try MessageColumns(lastInView: &names)
         receiptPolicy = try names.column("receipt_policy")
+        paths = try names.column("paths")
+        values = try names.column("vals")
     }
 }
 

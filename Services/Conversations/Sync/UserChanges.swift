@@ -65,7 +65,7 @@ struct UserChanges: Sendable {
             if row.kind == 5 { shown.insert(user) }
         }
         for id in Set(rows.filter { $0.kind == 20 }.compactMap(\.conversation)) {
-            guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+            guard let view = try await support.view(of: id, for: caller)
             else { continue }
             if !view.isParticipant { people.left[id] = view }
         }
@@ -118,7 +118,7 @@ struct UserChanges: Sendable {
         if row.kind == 1, row.flag || operations.isPartial != true {
             return .conversationHidden(id, upTo: upTo, wholly: row.flag)
         }
-        let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+        let view = try await support.view(of: id, for: caller)
         if row.kind == 1 {
             return view.map { .messagesHidden(upTo: upTo, view: $0) }
                 ?? .conversationHidden(id, upTo: upTo, wholly: true)

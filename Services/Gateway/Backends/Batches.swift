@@ -12,19 +12,24 @@ import Sync
 protocol Batches: Sendable {
     associatedtype Item: Sendable
     var isFinished: Bool { get }
-    /// The approximate number of bytes held for later batches, if they are worth counting.
-    var heldBytes: Int { get }
     /// Returns the next objects, about ``GatewayServices/batchBytes`` and at least one; nil if no objects remain.
     mutating func next() async throws(Failure) -> [Item]?
-}
-
-extension Batches {
-    var heldBytes: Int { 0 }
 }
 
 extension GatewayServices {
     /// The approximate number of bytes of objects in one call. A larger object comes alone.
     static let batchBytes = 1 << 20
+
+    /// Returns the objects whose conversations fit into an answer, and reports the others. The others have no metadata.
+    func shown<Object>(_ objects: [Object], view: (Object) -> ConversationView) -> [Object] {
+        let shown = objects.filter { view($0).conversation.metadata != nil }
+        if shown.count < objects.count,
+            let example = objects.first(where: { view($0).conversation.metadata == nil }).map(view)
+        {
+            leftOut(objects.count - shown.count, example: example.conversation.id, of: "a list")
+        }
+        return shown
+    }
 
     /// Reports conversations that cannot be sent and are left out.
     func leftOut(_ count: Int, example: ConversationID, of what: String) {
@@ -40,10 +45,10 @@ extension GatewayServices {
 struct ConversationBatches: Batches {
     private let services: GatewayServices
     private let call: GatewayServices.Call
-    /// The conversations whose trees have not been fetched.
+    /// The conversations that were fetched and not returned.
     private var views: [ConversationView]
+    /// The conversations that have not been fetched.
     private var later: [ConversationID]
-    private var size = BatchSize()
 
     init(
         _ views: [ConversationView], later: [ConversationID] = [], from services: GatewayServices,
@@ -60,26 +65,13 @@ struct ConversationBatches: Batches {
     mutating func next() async throws(Failure) -> [ConversationView]? {
         let call = call.renewed
         while true {
-            while views.isEmpty {
-                guard !later.isEmpty else { return nil }
-                let (found, covered) = try await services.bareConversations(later, for: call)
-                views = found
-                later.removeFirst(covered)
-            }
-            let asked = views.prefix(size.count(of: views.count))
-            do throws(Failure) {
-                let trees = try await services.treeBatch(of: asked.map(\.conversation.id), for: call)
-                size.adjust(received: trees.count, requested: asked.count)
-                let batch = await services.composed(Array(asked.prefix(trees.count)), with: trees, for: call)
-                views.removeFirst(trees.count)
-                return batch
-            } catch {
-                // An answer holds at least the first conversation, so that is the one that is too large. Leave it out
-                // and continue.
-                guard error == .answerTooLarge, let first = views.first else { throw error }
-                services.leftOut(1, example: first.conversation.id, of: "a list")
-                views.removeFirst()
-            }
+            let shown = services.shown(views) { $0 }
+            views = []
+            if !shown.isEmpty { return shown }
+            guard !later.isEmpty else { return nil }
+            let (found, covered) = try await services.conversations(later, for: call)
+            views = found
+            later.removeFirst(covered)
         }
     }
 }

@@ -37,37 +37,56 @@ extension GatewayServices {
                 answers: call.answers)
             // An existing conversation may be large, and the client can request it again.
             if !answer.created { call.mayBeRefused() }
+            let view = try Self.converted { try ConversationView(answer.view) }
             return Creation(
-                view: try await completed([Self.converted { try ConversationView(answer.view) }], for: call)[0],
-                isNew: answer.created,
-                place: LogPosition(answer.place))
+                view: try await withMetadata(view, for: call), isNew: answer.created, place: LogPosition(answer.place))
         } catch {
             call.mayBeRefused()
-            throw await completed(error, for: call)
+            guard case .conversation(let view) = error.detail else { throw error }
+            var failure = error
+            failure.detail = .conversation(try await withMetadata(view, for: call))
+            throw failure
         }
     }
 
-    func conversation(_ id: ConversationID, for call: Call) async throws(Failure) -> ConversationView {
-        try await completed([bareConversation(id, for: call)], for: call)[0]
+    /// Returns the conversation again, with its metadata, if an answer had no room for that.
+    private func withMetadata(
+        _ view: ConversationView, for call: Call
+    ) async throws(Failure) -> ConversationView {
+        if view.conversation.metadata != nil { return view }
+        return try await conversation(view.conversation.id, for: call)
     }
 
-    /// Returns a conversation without its metadata.
-    func bareConversation(_ id: ConversationID, for call: Call) async throws(Failure) -> ConversationView {
+    func conversation(_ id: ConversationID, for call: Call) async throws(Failure) -> ConversationView {
+        let proto = try await find(id, withMetadata: true, for: call)
+        let view = try Self.converted { try ConversationView(proto) }
+        guard view.conversation.metadata != nil else { throw .answerTooLarge }
+        return view
+    }
+
+    /// Throws the failure if the user does not see this conversation.
+    func checkConversation(_ id: ConversationID, for call: Call) async throws(Failure) {
+        _ = try await find(id, withMetadata: false, for: call)
+    }
+
+    private func find(
+        _ id: ConversationID, withMetadata: Bool, for call: Call
+    ) async throws(Failure) -> ProtoConversationView {
         let request = ProtoGetConversationRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.conversationID = Data(id)
+            $0.withMetadata = withMetadata
         }
-        let view = try await conversations.call(
+        return try await conversations.call(
             ConversationsAPI.getConversation, with: request, deadline: call.deadline, trace: call.trace,
             answers: call.answers)
-        return try Self.converted { try ConversationView(view) }
     }
 
-    /// Returns as many of these conversations as fit into one answer, from the first on, without their metadata.
-    /// Conversations that are not visible to the user are left out.
+    /// Returns as many of these conversations as fit into one answer, from the first on. Conversations that are not
+    /// visible to the user are left out. A conversation that does not fit into any answer has no metadata.
     /// - Returns: the conversations, and the number of ids that the answer covers, at least one.
-    func bareConversations(
+    func conversations(
         _ ids: [ConversationID], for call: Call
     ) async throws(Failure) -> (views: [ConversationView], covered: Int) {
         let request = ProtoGetConversationsRequest.with {

@@ -84,7 +84,7 @@ extension GatewayServices {
         _ id: ConversationID, with patch: ConversationPatch, for call: Call
     ) async throws(Failure) -> LogPosition {
         if patch.isEmpty {
-            _ = try await bareConversation(id, for: call)
+            try await checkConversation(id, for: call)
             return .empty
         }
         return try await patchConversation(

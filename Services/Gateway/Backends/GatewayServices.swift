@@ -9,8 +9,7 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// The gateway's clients for the other services. They translate calls into terms of the model and compose objects from
-/// the answers of two services.
+/// The gateway's clients for the other services. They translate calls into terms of the model.
 struct GatewayServices: Sendable {
     let conversations: RPCClient
     let metadata: RPCClient

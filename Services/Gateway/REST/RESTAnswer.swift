@@ -62,7 +62,7 @@ struct RESTAnswer {
         // A body that has begun must not be refused: each batch reuses the room of the one before it.
         let lease = context.request.answer
         lease?.isRefusable = false
-        lease?.settle(to: first.readableBytes + page.heldBytes)
+        lease?.settle(to: first.readableBytes)
         let body = ResponseBody { [page, array, context] writer in
             var (page, array) = (page, array)
             let channel = context.request.channel
@@ -74,7 +74,7 @@ struct RESTAnswer {
                 let piece = array.piece(items, isLast: page.isFinished)
                 context.request.recordBytes(lease?.takeAnswered() ?? 0)
                 turn?.end()
-                lease?.settle(to: piece.readableBytes + page.heldBytes)
+                lease?.settle(to: piece.readableBytes)
                 try await writer.writeText(piece, to: channel)
             }
             if !array.isComplete { try await writer.writeText(array.piece([], isLast: true), to: channel) }

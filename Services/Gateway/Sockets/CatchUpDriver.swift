@@ -170,17 +170,13 @@ extension GatewayServices {
     {
         let call = Call(key)
         switch request {
-        case .bare(let ids):
-            let (views, covered) = try await bareConversations(ids, for: call)
-            return .bare(views, covered: covered)
-        case .trees(let views):
-            return .trees(
-                try await inTurn(of: key) { answers throws(Failure) in
-                    var call = call
-                    call.answers = answers
-                    let trees = try await treeBatch(of: views.map(\.conversation.id), for: call)
-                    return await composed(Array(views.prefix(trees.count)), with: trees, for: call)
-                })
+        case .several(let ids):
+            return try await inTurn(of: key) { answers throws(Failure) in
+                var call = call
+                call.answers = answers
+                let (views, covered) = try await conversations(ids, for: call)
+                return .several(views, covered: covered)
+            }
         case .alone(let id): return .alone(try await conversation(id, for: call))
         }
     }

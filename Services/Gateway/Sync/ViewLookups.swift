@@ -7,18 +7,15 @@ package import StrataModel
 /// A value: it returns requests for the services and receives their answers.
 package struct ViewLookups: Sendable {
     package enum Request: Sendable {
-        /// Conversations without their metadata trees. The answer holds as many as fit, from the first on.
-        case bare([ConversationID])
-        /// The metadata trees of conversations. The answer holds as many as fit, from the first on.
-        case trees([ConversationView])
+        /// Several conversations. The answer holds as many as fit, from the first on.
+        case several([ConversationID])
         case alone(ConversationID)
     }
 
     package enum Answer: Sendable {
-        /// The conversations that are visible to the user, out of the first `covered` requested ones.
-        case bare([ConversationView], covered: Int)
-        /// The first requested conversations, at least one, with their trees.
-        case trees([ConversationView])
+        /// The conversations that are visible to the user, out of the first `covered` requested ones. Those without
+        /// metadata cannot be sent.
+        case several([ConversationView], covered: Int)
         case alone(ConversationView)
     }
 
@@ -37,12 +34,9 @@ package struct ViewLookups: Sendable {
 
     /// The conversations that have not been requested.
     private var wanted: [ConversationID]
-    /// The conversations that were found and still lack their trees.
-    private var bare: [ConversationView] = []
     /// The results of look-ups. A view is used once; a missing view stays missing for the lifetime of this value.
     private var results: [ConversationID: LookUpResult] = [:]
-    private var size = BatchSize()
-    private var asked = Request.bare([])
+    private var asked = Request.several([])
     /// The maximum number of conversations in one request.
     private static let width = 100
 
@@ -66,10 +60,7 @@ package struct ViewLookups: Sendable {
         results = results.filter { if case .view = $0.value { false } else { true } }
         if let index = wanted.firstIndex(of: id) {
             wanted.removeFirst(index)
-            asked = .bare(Array(wanted.prefix(Self.width)))
-        } else if let index = bare.firstIndex(where: { $0.conversation.id == id }) {
-            bare.removeFirst(index)
-            asked = .trees(Array(bare.prefix(size.count(of: bare.count))))
+            asked = .several(Array(wanted.prefix(Self.width)))
         } else {
             asked = .alone(id)
         }
@@ -78,16 +69,13 @@ package struct ViewLookups: Sendable {
 
     mutating func answered(_ answer: Answer) throws(Failure) {
         switch (asked, answer) {
-        case (.bare(let ids), .bare(let views, let covered)):
-            let seen = Set(views.map(\.conversation.id))
-            for id in ids.prefix(covered) where !seen.contains(id) { results[id] = .unseen }
+        case (.several(let ids), .several(let views, let covered)):
+            for id in ids.prefix(covered) { results[id] = .unseen }
+            for view in views {
+                results[view.conversation.id] = view.conversation.metadata == nil ? .unshowable : .view(view)
+            }
             // Remove at least the conversation that is needed now. If it was not covered, it is requested alone.
             wanted.removeFirst(min(wanted.count, max(1, covered)))
-            bare = views
-        case (.trees(let all), .trees(let views)) where !views.isEmpty && views.count <= bare.count:
-            size.adjust(received: views.count, requested: all.count)
-            bare.removeFirst(views.count)
-            for view in views { results[view.conversation.id] = .view(view) }
         case (.alone(let id), .alone(let view)): results[id] = .view(view)
         default: throw .unavailable
         }
@@ -97,11 +85,11 @@ package struct ViewLookups: Sendable {
     /// - Throws: the failure, unless it concerns a single conversation.
     mutating func failed(_ failure: Failure) throws(Failure) {
         switch (asked, failure.code) {
-        case (.trees, .internalServerError):
-            // An answer holds at least the first conversation, so that is the one that cannot be sent.
-            guard let first = bare.first else { throw failure }
-            results[first.conversation.id] = .unshowable
-            bare.removeFirst()
+        case (.several, .internalServerError):
+            // An answer holds at least the first conversation, so that is probably the one that cannot be sent. It is
+            // requested alone.
+            guard !wanted.isEmpty else { throw failure }
+            wanted.removeFirst()
         case (.alone(let id), .notFound), (.alone(let id), .accessDenied): results[id] = .unseen
         case (.alone(let id), .internalServerError): results[id] = .unshowable
         default: throw failure

@@ -18,16 +18,3 @@ struct PatchColumns: ColumnSet {
         effects = try names.column("effects")
     }
 }
-
-/// The columns of ``ReadTrees``. Paths and values are null if the tree does not fit into an answer.
-struct TreesColumns: ColumnSet {
-    let position: Column<Int64>
-    let paths: Column<[String]>
-    let values: Column<[String]>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        position = try names.column("position")
-        paths = try names.column("paths")
-        values = try names.column("vals")
-    }
-}

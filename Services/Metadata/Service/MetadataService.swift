@@ -11,8 +11,8 @@ public import ServiceKit
 public import ServiceLifecycle
 import StrataModel
 
-/// The metadata service. It stores the metadata trees of conversations in PostgreSQL and publishes every change on the
-/// conversation's channel.
+/// The metadata service. It changes the metadata trees of conversations in PostgreSQL and publishes every change on the
+/// conversation's channel. Trees are read by the conversations service, together with their conversations.
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment.
 public final class MetadataService: StrataService {
@@ -36,8 +36,6 @@ public final class MetadataService: StrataService {
             writes: writes,
             large: try settings.postgres.pool(
                 "metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
-            reads: try settings.postgres.pool(
-                "metadata-reads", mode: .grouping, connections: settings.readConnections, logger: logger),
             limits: settings.limits, recordedApps: recordedApps)
         let redis = RedisClient(
             configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
@@ -46,15 +44,14 @@ public final class MetadataService: StrataService {
             PatchHandler(
                 store: store, redis: redis,
                 validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
-                epoch: { epoch.known }),
-            TreesHandler(store: store),
+                epoch: { epoch.known })
         ]
         server = RPCServer(handlers, configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
         (self.store, self.redis, self.epoch, self.recordedApps) = (store, redis, epoch, recordedApps)
     }
 
     /// The components to run, in the order of dependency.
-    public var services: [any Service] { [store.writes, store.large, store.reads, redis, epoch, recordedApps, server] }
+    public var services: [any Service] { [store.writes, store.large, redis, epoch, recordedApps, server] }
 
     /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }

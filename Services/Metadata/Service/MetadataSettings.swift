@@ -20,8 +20,6 @@ public struct MetadataSettings: ServiceSettings {
     /// The number of connections for patches of many keys. `STRATA_METADATA_LARGE_CONNECTIONS`: 1 to 64, default 2.
     /// Each such patch runs alone, so that no other patch waits in a transaction with it.
     public var largeConnections = 2
-    /// The number of connections for reading trees. `STRATA_METADATA_READ_CONNECTIONS`: 1 to 64, default 3.
-    public var readConnections = 3
     /// The limits of one conversation's metadata, equal to those of the conversations service:
     /// - `STRATA_METADATA_MAX_KEYS`: the number of values, up to 10,000,000, default 0 (no limit).
     /// - `STRATA_METADATA_MAX_BYTES`: the bytes of paths and values, up to 1 GB, default 1 MB; 0 means no limit.
@@ -45,7 +43,6 @@ public struct MetadataSettings: ServiceSettings {
         rpc = try settings.rpcServer(name: "metadata", common).withMethodNames
         writeConnections = try settings.int("STRATA_METADATA_WRITE_CONNECTIONS", default: writeConnections, in: 1...64)
         largeConnections = try settings.int("STRATA_METADATA_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
-        readConnections = try settings.int("STRATA_METADATA_READ_CONNECTIONS", default: readConnections, in: 1...64)
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
         let bytes = try settings.int("STRATA_METADATA_MAX_BYTES", default: Limits.metadataTreeBytes, in: 0...1 << 30)
         limits = MetadataLimits(keys: keys == 0 ? nil : keys, bytes: bytes == 0 ? nil : bytes)

@@ -11,16 +11,11 @@ import StrataModel
 struct MetadataStore: Sendable {
     /// The pool for short writes, which are grouped.
     let writes: PostgresPool
-    /// The pool for writes that may take long, each alone in its transaction.
+    /// The pool for writes that may take long, each alone in its transaction, and for looking up idempotency keys.
     let large: PostgresPool
-    /// The pool for reads, which neither wait for locks nor hold any.
-    let reads: PostgresPool
     let limits: MetadataLimits
     /// The apps for which changes are recorded for webhooks; nil for none.
     var recordedApps: RecordedApps?
-
-    /// The size, in bytes, above which a tree does not fit into an answer and is not read.
-    static let mostBytes: Int64 = 64 << 20
 
     struct Committed: Sendable {
         /// The change; nil if the patch changed nothing, or was committed earlier with the same idempotency key.
@@ -37,7 +32,7 @@ struct MetadataStore: Sendable {
         } find: { idempotencyKey in
             let rows: Rows
             do throws(PostgresError) {
-                rows = try await reads.query(
+                rows = try await large.query(
                     IdempotencyRecord.Find(idempotencyKey, of: patch.actor, in: patch.app), deadline: deadline)
             } catch {
                 throw error.refusal
@@ -105,55 +100,6 @@ struct MetadataStore: Sendable {
             origin: patch.origin, messageCount: try row[columns.messageCount], counts: [:],
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
-
-    struct TreeKey: Sendable {
-        var conversation: ConversationID
-        /// A user who has left the conversation, to read the tree as last visible to that user.
-        var formerUser: UserID?
-    }
-
-    /// A tree, with the position of its conversation in the same snapshot.
-    struct StoredTree: Sendable {
-        var leaves: [MetadataLeaf]
-        var position: Position
-    }
-
-    /// Returns the trees that fit, from one snapshot, in the order of `keys`. A missing tree has position 0 and no
-    /// leaves.
-    /// - Parameter bytes: the approximate maximum size of all trees; nil for no limit. The first tree is always
-    ///   included.
-    /// - Throws: ``StrataModel/Failure``; ``StrataModel/Failure/answerTooLarge`` if the first tree does not fit into
-    ///   any answer or, without `bytes`, if any tree does not. Any other error indicates a bug.
-    func trees(
-        _ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant
-    ) async throws -> [StoredTree] {
-        let rows: Rows
-        do {
-            rows = try await reads.query(
-                ReadTrees(
-                    app: app, conversations: keys.map(\.conversation.rawValue),
-                    formerUsers: keys.map { $0.formerUser?.rawValue }, maxBytes: bytes,
-                    mostBytes: Self.mostBytes), deadline: deadline)
-        } catch {
-            throw error.refusal
-        }
-        guard rows.count <= keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
-        var trees: [StoredTree] = []
-        let columns = try rows.columns(of: ReadTrees.self)
-        for row in rows {
-            guard let paths = try row[optional: columns.paths], let values = try row[optional: columns.values] else {
-                if trees.isEmpty { throw Failure.answerTooLarge }
-                break
-            }
-            guard paths.count == values.count else { throw MalformedAnswer() }
-            trees.append(
-                StoredTree(
-                    leaves: zip(paths, values).map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) },
-                    position: Position(try row[columns.position])))
-        }
-        guard bytes != nil || trees.count == keys.count else { throw Failure.answerTooLarge }
-        return trees
-    }
 }
 
 /// An answer that the database functions never give. It indicates a bug in Strata.
@@ -192,32 +138,6 @@ struct PatchMetadata: WriteQuery {
             .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue),
             .jsonb(operations),
             Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes), .bool(isShared),
-        ]
-    }
-}
-
-/// The statement that reads the trees of several conversations, in their order.
-struct ReadTrees: PostgresQuery {
-    let app: AppID
-    let conversations: [UUID]
-    /// The users who have left and whose last visible trees are read, one for each conversation; nil for the current
-    /// tree.
-    let formerUsers: [String?]
-    let maxBytes: Int64?
-    /// The size, in bytes, above which a tree is not read.
-    let mostBytes: Int64
-
-    typealias Columns = TreesColumns
-
-    static let statement = Statement(
-        "metadata.trees",
-        sql:
-            "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
-        isIdempotent: true)
-
-    var parameters: [Value] {
-        [
-            .uuid(app.rawValue), .uuidArray(conversations), .textArray(formerUsers), Value(maxBytes), .int8(mostBytes),
         ]
     }
 }

@@ -355,7 +355,7 @@ public nonisolated struct ProtoConversation: Sendable {
 
   public var participants: [ProtoBasicIdentity] = []
 
-  /// Absent: not loaded; the gateway asks the metadata service.
+  /// Absent: not loaded, or too large for the answer.
   public var metadata: ProtoTree {
     get {_metadata ?? ProtoTree()}
     set {_metadata = newValue}

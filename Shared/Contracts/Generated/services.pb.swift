@@ -936,6 +936,9 @@ public nonisolated struct ProtoGetConversationRequest: Sendable {
 
   public var conversationID: Data = Data()
 
+  /// The metadata is needed, too.
+  public var withMetadata: Bool = false
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1001,7 +1004,7 @@ public nonisolated struct ProtoListConversationsResponse: Sendable {
   fileprivate var _end: ProtoPageEnd? = nil
 }
 
-/// A page of conversations with messages and without metadata, all read at one moment. The page ends before a conversation for which there is no room, but
+/// A page of conversations with messages, all read at one moment. The page ends before a conversation for which there is no room, but
 /// holds at least one.
 public nonisolated struct ProtoLoadConversationsRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -1098,7 +1101,7 @@ public nonisolated struct ProtoLoadConversationsResponse: Sendable {
   fileprivate var _end: ProtoPageEnd? = nil
 }
 
-/// Conversations as a user sees them, without metadata.
+/// Conversations as a user sees them.
 public nonisolated struct ProtoGetConversationsRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2256,84 +2259,6 @@ public nonisolated struct ProtoFollowedResponse: Sendable {
   public var userIds: [String] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public init() {}
-}
-
-public nonisolated struct ProtoTreesRequest: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  public var appID: Data = Data()
-
-  public var items: [ProtoTreesRequest.Item] = []
-
-  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one tree.
-  public var maxBytes: Int64 = 0
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public nonisolated struct Item: Sendable {
-    // SwiftProtobuf.Message conformance is added in an extension below. See the
-    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-    // methods supported on all messages.
-
-    public var conversationID: Data = Data()
-
-    /// The user who asks: if they have left, the tree is as they last saw it.
-    public var formerUserID: String {
-      get {_formerUserID ?? String()}
-      set {_formerUserID = newValue}
-    }
-    /// Returns true if `formerUserID` has been explicitly set.
-    public var hasFormerUserID: Bool {self._formerUserID != nil}
-    /// Clears the value of `formerUserID`. Subsequent reads from it will return its default value.
-    public mutating func clearFormerUserID() {self._formerUserID = nil}
-
-    public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-    public init() {}
-
-    fileprivate var _formerUserID: String? = nil
-  }
-
-  public init() {}
-}
-
-public nonisolated struct ProtoTreesResponse: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  /// In the order of the request. If there was no room for all, the first ones.
-  public var items: [ProtoTreesResponse.Item] = []
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public nonisolated struct Item: Sendable {
-    // SwiftProtobuf.Message conformance is added in an extension below. See the
-    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-    // methods supported on all messages.
-
-    public var tree: ProtoTree {
-      get {_tree ?? ProtoTree()}
-      set {_tree = newValue}
-    }
-    /// Returns true if `tree` has been explicitly set.
-    public var hasTree: Bool {self._tree != nil}
-    /// Clears the value of `tree`. Subsequent reads from it will return its default value.
-    public mutating func clearTree() {self._tree = nil}
-
-    /// The conversation's position when the tree was read.
-    public var position: Int64 = 0
-
-    public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-    public init() {}
-
-    fileprivate var _tree: ProtoTree? = nil
-  }
 
   public init() {}
 }
@@ -5247,7 +5172,7 @@ nonisolated extension ProtoCreateConversationResponse: SwiftProtobuf.Message, Sw
 
 nonisolated extension ProtoGetConversationRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".GetConversationRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_id\0\u{4}}\u{4}with_metadata\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5258,6 +5183,7 @@ nonisolated extension ProtoGetConversationRequest: SwiftProtobuf.Message, SwiftP
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
+      case 320: try { try decoder.decodeSingularBoolField(value: &self.withMetadata) }()
       default: break
       }
     }
@@ -5273,6 +5199,9 @@ nonisolated extension ProtoGetConversationRequest: SwiftProtobuf.Message, SwiftP
     if !self.conversationID.isEmpty {
       try visitor.visitSingularBytesField(value: self.conversationID, fieldNumber: 3)
     }
+    if self.withMetadata != false {
+      try visitor.visitSingularBoolField(value: self.withMetadata, fieldNumber: 320)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5280,6 +5209,7 @@ nonisolated extension ProtoGetConversationRequest: SwiftProtobuf.Message, SwiftP
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.conversationID != rhs.conversationID {return false}
+    if lhs.withMetadata != rhs.withMetadata {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7559,154 +7489,6 @@ nonisolated extension ProtoFollowedResponse: SwiftProtobuf.Message, SwiftProtobu
 
   public static func ==(lhs: ProtoFollowedResponse, rhs: ProtoFollowedResponse) -> Bool {
     if lhs.userIds != rhs.userIds {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension ProtoTreesRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".TreesRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}items\0\u{4}N\u{1}max_bytes\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
-      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
-      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.appID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
-    }
-    if !self.items.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 2)
-    }
-    if self.maxBytes != 0 {
-      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: ProtoTreesRequest, rhs: ProtoTreesRequest) -> Bool {
-    if lhs.appID != rhs.appID {return false}
-    if lhs.items != rhs.items {return false}
-    if lhs.maxBytes != rhs.maxBytes {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension ProtoTreesRequest.Item: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = ProtoTreesRequest.protoMessageName + ".Item"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{3}former_user_id\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self._formerUserID) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.conversationID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.conversationID, fieldNumber: 1)
-    }
-    try { if let v = self._formerUserID {
-      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
-    } }()
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: ProtoTreesRequest.Item, rhs: ProtoTreesRequest.Item) -> Bool {
-    if lhs.conversationID != rhs.conversationID {return false}
-    if lhs._formerUserID != rhs._formerUserID {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension ProtoTreesResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".TreesResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}items\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.items.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 1)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: ProtoTreesResponse, rhs: ProtoTreesResponse) -> Bool {
-    if lhs.items != rhs.items {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension ProtoTreesResponse.Item: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = ProtoTreesResponse.protoMessageName + ".Item"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}tree\0\u{1}position\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._tree) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.position) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._tree {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
-    if self.position != 0 {
-      try visitor.visitSingularInt64Field(value: self.position, fieldNumber: 2)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: ProtoTreesResponse.Item, rhs: ProtoTreesResponse.Item) -> Bool {
-    if lhs._tree != rhs._tree {return false}
-    if lhs.position != rhs.position {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

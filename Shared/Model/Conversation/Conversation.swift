@@ -13,11 +13,9 @@ public struct Conversation: Hashable, Sendable {
     public var isDistinct: Bool
     /// The participants, sorted by user id.
     public var participants: [BasicIdentity]
-    /// The metadata; nil if not loaded. The conversations service does not load it; the gateway requests it from the
-    /// metadata service.
+    /// The metadata; nil if not loaded, or too large for the answer.
     public var metadata: MetadataTree?
-    /// The position of the last change that this value contains. In a value composed of two sources it is the lower one
-    /// (docs/architecture.md §6).
+    /// The position of the last change that this value contains.
     public var position: Position
     /// An opaque identifier of the database's history, which changes when the database is restored to an older state.
     /// Compare it for equality only.

@@ -12,8 +12,9 @@ BEGIN
 END
 $$;
 
--- Returns a conversation independent of a user: without a last message, and without unread messages.
-CREATE OR REPLACE FUNCTION conversations.server_view(c conversations.conversation) RETURNS conversations.view_row
+-- Returns a conversation independent of a user: without a last message, and without unread messages. Its metadata tree
+-- is included if it has at most `p_room` bytes.
+CREATE OR REPLACE FUNCTION conversations.server_view(c conversations.conversation, p_room bigint DEFAULT 0) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
@@ -28,6 +29,7 @@ BEGIN
     view.hidden := c.deleted_count;
     view.participants := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
     view.receipt_policy := c.receipt_policy;
+    SELECT t.paths, t.vals INTO view.paths, view.vals FROM metadata.tree_within(p_room, c.id, NULL, c.position) t;
     RETURN view;
 END
 $$;

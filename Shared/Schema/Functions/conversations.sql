@@ -53,7 +53,7 @@ BEGIN
             OR p_actor IS NULL AND (EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) OR conversations.is_other_id(p_id))
         THEN
             outcome := 'id_in_use';
-            create_conversation.view := conversations.find_view(p_app, p_actor, p_id);
+            create_conversation.view := conversations.find_view(p_app, p_actor, p_id, metadata.error_tree());
             RETURN;
         END IF;
         IF cardinality(users) > p_limit THEN
@@ -74,7 +74,7 @@ BEGIN
                 SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = winner AND x.user_id = p_actor;
                 outcome := CASE WHEN p_paths IS NULL OR metadata.equals_tree(winner, p_paths, p_vals) THEN 'found' ELSE 'conflict' END;
                 IF p_actor IS NULL THEN
-                    create_conversation.view := conversations.server_view(c);
+                    create_conversation.view := conversations.server_view(c, metadata.error_tree());
                     RETURN;
                 END IF;
                 IF NOT conversations.is_visible(c, p) THEN
@@ -83,7 +83,7 @@ BEGIN
                     SELECT a.position, a.created_at INTO user_position, user_created_at
                     FROM conversations.append_user_change(p_app, p_actor, 2::smallint, jsonb_build_object('conversation_id', winner)) a;
                 END IF;
-                create_conversation.view := conversations.view_of(c, p);
+                create_conversation.view := conversations.view_of(c, p, metadata.error_tree());
                 RETURN;
             END IF;
         END IF;

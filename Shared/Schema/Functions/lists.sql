@@ -17,8 +17,9 @@ BEGIN
 END
 $$;
 
--- Returns a conversation as this participant sees it.
-CREATE OR REPLACE FUNCTION conversations.view_of(c conversations.conversation, p conversations.participant) RETURNS conversations.view_row
+-- Returns a conversation as this participant sees it, with its metadata tree if that has at most `p_room` bytes.
+CREATE OR REPLACE FUNCTION conversations.view_of(
+    c conversations.conversation, p conversations.participant, p_room bigint DEFAULT 0) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
@@ -48,13 +49,16 @@ BEGIN
     view.last_updated_at := last.updated_at;
     view.receipt_policy := c.receipt_policy;
     view.last_sender_name := last.sender_name;
+    SELECT t.paths, t.vals INTO view.paths, view.vals
+    FROM metadata.tree_within(p_room, c.id, CASE WHEN p.left_position IS NOT NULL THEN p.user_id END, c.position) t;
     RETURN view;
 END
 $$;
 
--- Returns a conversation as this user sees it; NULL if the user may not see it. The app's own server (no user) sees
--- every conversation that is not deleted.
-CREATE OR REPLACE FUNCTION conversations.find_view(p_app uuid, p_user text, p_conversation uuid) RETURNS conversations.view_row
+-- Returns a conversation as this user sees it, with its metadata tree if that has at most `p_room` bytes; NULL if the
+-- user may not see the conversation. The app's own server (no user) sees every conversation that is not deleted.
+CREATE OR REPLACE FUNCTION conversations.find_view(
+    p_app uuid, p_user text, p_conversation uuid, p_room bigint DEFAULT 0) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     c conversations.conversation;
@@ -63,19 +67,20 @@ BEGIN
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
     IF NOT FOUND THEN RETURN NULL; END IF;
     IF p_user IS NULL THEN
-        RETURN CASE WHEN c.deleted_position IS NULL THEN conversations.server_view(c) END;
+        RETURN CASE WHEN c.deleted_position IS NULL THEN conversations.server_view(c, p_room) END;
     END IF;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
     IF NOT FOUND OR NOT conversations.is_visible(c, p) THEN RETURN NULL; END IF;
-    RETURN conversations.view_of(c, p);
+    RETURN conversations.view_of(c, p, p_room);
 END
 $$;
 
--- Returns a conversation as this user sees it. No row: the user may not see it.
-CREATE OR REPLACE FUNCTION conversations.get_conversation(p_app uuid, p_user text, p_conversation uuid) RETURNS SETOF conversations.view_row
+-- Returns a conversation as `find_view` does. No row: the user may not see it.
+CREATE OR REPLACE FUNCTION conversations.get_conversation(
+    p_app uuid, p_user text, p_conversation uuid, p_room bigint) RETURNS SETOF conversations.view_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
-    view conversations.view_row := conversations.find_view(p_app, p_user, p_conversation);
+    view conversations.view_row := conversations.find_view(p_app, p_user, p_conversation, p_room);
 BEGIN
     IF view.conversation_id IS NOT NULL THEN RETURN NEXT view; END IF;
 END
@@ -84,10 +89,18 @@ $$;
 -- Returns the approximate size of a view in an answer in bytes. Identities are added to the answer later.
 CREATE OR REPLACE FUNCTION conversations.view_bytes(v conversations.view_row) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 256 + coalesce(octet_length(v.last_parts), 0) + coalesce(octet_length(v.last_notification), 0) + 128 * cardinality(v.participants);
+RETURN 256 + coalesce(octet_length(v.last_parts), 0) + coalesce(octet_length(v.last_notification), 0)
+    + 128 * cardinality(v.participants) + coalesce(pg_column_size(v.paths) + pg_column_size(v.vals), 0);
+
+-- Returns the maximum size, in bytes, of the next conversation's tree in an answer of at most `p_bytes` (NULL: no limit)
+-- with `p_used` bytes. The first conversation of an answer may exceed the limit.
+CREATE OR REPLACE FUNCTION conversations.tree_room(p_used bigint, p_bytes bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_used = 0 OR p_bytes IS NULL THEN metadata.largest_tree() ELSE least(p_bytes - p_used, metadata.largest_tree()) END;
 
 -- Returns the conversations with these ids as one user sees them, in this order, without those that the user does not
--- see. The last row has no view: it has the number of ids that the answer covers.
+-- see. The last row has no view: it has the number of ids that the answer covers. A conversation without a tree does
+-- not fit into any answer.
 CREATE OR REPLACE FUNCTION conversations.views_of(p_app uuid, p_user text, p_ids uuid[], p_bytes bigint)
 RETURNS TABLE (covered bigint, view conversations.view_row)
 LANGUAGE plpgsql STABLE ROWS 50 AS $$
@@ -97,9 +110,9 @@ DECLARE
     used bigint := 0;
 BEGIN
     FOREACH id IN ARRAY p_ids LOOP
-        view := conversations.find_view(p_app, p_user, id);
+        view := conversations.find_view(p_app, p_user, id, conversations.tree_room(used, p_bytes));
         IF view.conversation_id IS NOT NULL THEN
-            EXIT WHEN used > 0 AND used + conversations.view_bytes(view) > p_bytes;
+            EXIT WHEN used > 0 AND (view.paths IS NULL OR used + conversations.view_bytes(view) > p_bytes);
             used := used + conversations.view_bytes(view);
             RETURN NEXT;
         END IF;
@@ -322,8 +335,8 @@ BEGIN
         IF NOT is_full THEN
             SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
             SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
-            view := conversations.view_of(c, p);
-            is_full := coalesce(used > 0 AND used + conversations.view_bytes(view) > p_bytes, false);
+            view := conversations.view_of(c, p, conversations.tree_room(used, p_bytes));
+            is_full := coalesce(used > 0 AND (view.paths IS NULL OR used + conversations.view_bytes(view) > p_bytes), false);
             used := used + conversations.view_bytes(view);
         END IF;
         IF is_full THEN
@@ -450,9 +463,9 @@ BEGIN
     FOREACH page_id IN ARRAY ids[1:p_page_size] LOOP
         SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
         SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
-        view := conversations.view_of(c, p);
+        view := conversations.view_of(c, p, conversations.tree_room(used, p_bytes));
         own := conversations.view_bytes(view) + 64 * coalesce(cardinality(view.last_recipients), 0);
-        EXIT WHEN used > 0 AND used + own > p_bytes;
+        EXIT WHEN used > 0 AND (view.paths IS NULL OR used + own > p_bytes);
         earlier := conversations.earlier_ordinals(p, view, p_messages, p_most, p_bytes - own);
         EXIT WHEN used > 0 AND used + own + earlier.bytes > p_bytes;
         used := used + own + earlier.bytes;
@@ -483,6 +496,6 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.is_visible, conversations.last_visible, conversations.view_of, conversations.find_view, conversations.get_conversation,
-    conversations.view_bytes, conversations.views_of, conversations.list_key, conversations.listed_count, conversations.page_by_creation,
+    conversations.view_bytes, conversations.tree_room, conversations.views_of, conversations.list_key, conversations.listed_count, conversations.page_by_creation,
     conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations_page,
     conversations.visible_sizes, conversations.earlier_ordinals, conversations.load_conversations TO strata_conversations;

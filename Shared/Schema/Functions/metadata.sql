@@ -1,11 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Metadata: changes of a tree.
 
--- The positions of conversations, readable in the same snapshot as the leaves.
-CREATE OR REPLACE VIEW metadata.conversation_position AS
-    SELECT c.id AS conversation_id, c.app_id, c.position FROM conversations.conversation c;
-GRANT SELECT ON metadata.conversation_position TO strata_metadata;
-
 -- Returns the prefixes of a path: 'a.b.c' → {a,a.b,a.b.c}. The root has none.
 CREATE OR REPLACE FUNCTION metadata.prefixes(path text) RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$

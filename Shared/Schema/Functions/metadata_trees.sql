@@ -43,7 +43,7 @@ $$;
 CREATE OR REPLACE FUNCTION metadata.keep_tree(conversation uuid, user_id text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    head bigint := (SELECT c.position FROM metadata.conversation_position c WHERE c.conversation_id = keep_tree.conversation);
+    head bigint := (SELECT c.position FROM conversations.conversation c WHERE c.id = keep_tree.conversation);
 BEGIN
     PERFORM metadata.forget_kept_tree(conversation, user_id);
     INSERT INTO metadata.kept_tree (conversation_id, user_id, position) VALUES (conversation, user_id, head);
@@ -79,97 +79,71 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
     INSERT INTO metadata.forgotten_tree (conversation_id, position) VALUES (drop_tree.conversation, 0)
 $$;
 
--- Returns the trees of many conversations of one app in one snapshot, each with its position. `users[i]` is the reader
--- of `conversations[i]`: a user who has left sees the kept tree, even if the leaving was unknown when they asked. A
--- missing conversation has position 0 and no leaves.
-CREATE OR REPLACE FUNCTION metadata.trees(app uuid, conversations uuid[], users text[])
-RETURNS TABLE (n bigint, "position" bigint, paths text[], vals text[])
-LANGUAGE sql STABLE ROWS 100 AS $$
-    SELECT i.n, coalesce(k.position, h.position, 0), coalesce(t.paths, '{}'), coalesce(t.vals, '{}')
-    FROM unnest(trees.conversations, trees.users) WITH ORDINALITY i(id, user_id, n)
-    LEFT JOIN metadata.conversation_position h ON h.conversation_id = i.id AND h.app_id = trees.app
-    LEFT JOIN LATERAL (
-        SELECT x.conversation_id, x.position FROM metadata.kept_tree x WHERE x.conversation_id = i.id AND x.user_id = i.user_id OFFSET 0
-    ) k ON h.conversation_id IS NOT NULL
-    LEFT JOIN LATERAL (
-        SELECT array_agg(l.path) AS paths, array_agg(l.value) AS vals
-        FROM (
-            SELECT s.path, s.value FROM metadata.leaf s WHERE s.conversation_id = i.id AND k.conversation_id IS NULL ORDER BY s.path
-        ) l
-        HAVING k.conversation_id IS NULL
+-- Returns the leaves of a tree as a former participant last saw it, ordered by path.
+CREATE OR REPLACE FUNCTION metadata.kept_tree_of(
+    conversation uuid, former_user text, head bigint, OUT paths text[], OUT vals text[])
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+DECLARE
+    kept_at bigint := (
+        SELECT k.position FROM metadata.kept_tree k WHERE k.conversation_id = conversation AND k.user_id = former_user);
+BEGIN
+    SELECT array_agg(l.path ORDER BY l.path), array_agg(l.value ORDER BY l.path) INTO paths, vals
+    FROM (
+        SELECT s.path, s.value FROM metadata.leaf s WHERE s.conversation_id = conversation AND s.position <= kept_at
         UNION ALL
-        SELECT array_agg(l.path ORDER BY l.path), array_agg(l.value ORDER BY l.path)
-        FROM (
-            SELECT s.path, s.value FROM metadata.leaf s WHERE s.conversation_id = i.id AND s.position <= k.position AND k.conversation_id IS NOT NULL
-            UNION ALL
-            SELECT f.path, f.value FROM metadata.kept_leaves(i.id, k.position, h.position) f
-            WHERE k.conversation_id IS NOT NULL
-        ) l
-        HAVING k.conversation_id IS NOT NULL
-    ) t ON h.conversation_id IS NOT NULL
-    ORDER BY i.n
+        SELECT f.path, f.value FROM metadata.kept_leaves(conversation, kept_at, head) f) l;
+END
 $$;
 
--- Returns the same rows as `trees` for the first conversations that fit into `p_bytes`. The sizes of nearly all trees
--- are known before they are read. A tree of more than `p_most` bytes is not read: it ends the answer; if it is the
--- first one, it is the only row, without paths and values.
-CREATE OR REPLACE FUNCTION metadata.trees_within(p_app uuid, p_conversations uuid[], p_users text[], p_bytes bigint, p_most bigint)
-RETURNS TABLE (n bigint, "position" bigint, paths text[], vals text[])
-LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off AS $$
-DECLARE
-    tree record;
-    own bigint;
-    used bigint := 0;
-    done bigint := 0;
-    -- The sizes of the next trees. 0: not counted, or kept for a user who left.
-    sizes bigint[];
-    planned bigint;
-    count bigint;
-    -- The estimated size of an uncounted tree. A few are read first, and then as many as probably fit.
-    guess bigint := p_bytes / 4;
+-- Returns the leaves of a conversation's present tree, ordered by path.
+CREATE OR REPLACE FUNCTION metadata.present_tree(conversation uuid, OUT paths text[], OUT vals text[])
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 BEGIN
-    WHILE done < cardinality(p_conversations) LOOP
-        sizes := ARRAY(
-            SELECT CASE WHEN k.is_kept IS NULL THEN coalesce(t.bytes, 0) ELSE 0 END
-            FROM unnest(p_conversations[done + 1:done + 64], p_users[done + 1:done + 64]) WITH ORDINALITY i(id, user_id, n)
-            LEFT JOIN LATERAL (SELECT x.bytes FROM metadata.tree x WHERE x.conversation_id = i.id OFFSET 0) t ON true
-            LEFT JOIN LATERAL (
-                SELECT true AS is_kept FROM metadata.kept_tree x WHERE x.conversation_id = i.id AND x.user_id = i.user_id OFFSET 0) k ON true
-            ORDER BY i.n);
-        count := 0;
-        planned := used;
-        FOREACH own IN ARRAY sizes LOOP
-            EXIT WHEN own > p_most OR planned > 0 AND planned + CASE own WHEN 0 THEN guess ELSE own END > p_bytes;
-            planned := planned + CASE own WHEN 0 THEN guess ELSE own END;
-            count := count + 1;
-        END LOOP;
-        IF count = 0 THEN
-            IF done = 0 THEN
-                n := 1;
-                RETURN NEXT;
-            END IF;
-            RETURN;
-        END IF;
-        FOR tree IN
-            SELECT t.n, t.position, t.paths, t.vals
-            FROM metadata.trees(p_app, p_conversations[done + 1:done + count], p_users[done + 1:done + count]) t ORDER BY t.n
-        LOOP
-            own := pg_column_size(tree.paths) + pg_column_size(tree.vals);
-            IF used > 0 AND used + own > p_bytes THEN RETURN; END IF;
-            used := used + own;
-            n := done + tree.n;
-            "position" := tree.position;
-            paths := tree.paths;
-            vals := tree.vals;
-            IF own > p_most THEN
-                paths := NULL;
-                vals := NULL;
-            END IF;
-            RETURN NEXT;
-        END LOOP;
-        done := done + count;
-        guess := used / done;
-    END LOOP;
+    SELECT array_agg(l.path), array_agg(l.value) INTO paths, vals
+    FROM (SELECT s.path, s.value FROM metadata.leaf s WHERE s.conversation_id = conversation ORDER BY s.path) l;
+END
+$$;
+
+-- Returns the maximum size, in bytes, of a tree in an answer: 48 MiB, so that the answer has less than the 64 MiB of a
+-- call between services. A larger tree is not read.
+CREATE OR REPLACE FUNCTION metadata.largest_tree() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 50331648;
+
+-- Returns the maximum size, in bytes, of a tree in the details of an error, which has at most 4 MiB.
+CREATE OR REPLACE FUNCTION metadata.error_tree() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2097152;
+
+-- Returns a conversation's tree. NULL: it has more than `room` bytes. The sizes of nearly all trees are known before
+-- they are read.
+--
+-- `former_user`: a user who has left, and sees the tree at the time of the removal; NULL returns the present tree.
+-- `head`: the conversation's position.
+CREATE OR REPLACE FUNCTION metadata.tree_within(
+    room bigint, conversation uuid, former_user text, head bigint, OUT paths text[], OUT vals text[])
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    present_bytes bigint;
+BEGIN
+    IF room <= 0 THEN RETURN; END IF;
+    SELECT t.bytes INTO present_bytes FROM metadata.tree t WHERE t.conversation_id = conversation;
+    IF NOT FOUND OR former_user IS NULL AND present_bytes = 0 THEN
+        paths := '{}';
+        vals := '{}';
+        RETURN;
+    END IF;
+    IF former_user IS NOT NULL THEN
+        SELECT k.paths, k.vals INTO paths, vals FROM metadata.kept_tree_of(conversation, former_user, head) k;
+    ELSIF coalesce(present_bytes, 0) <= room THEN
+        SELECT p.paths, p.vals INTO paths, vals FROM metadata.present_tree(conversation) p;
+    ELSE
+        RETURN;
+    END IF;
+    paths := coalesce(paths, '{}');
+    vals := coalesce(vals, '{}');
+    IF pg_column_size(paths) + pg_column_size(vals) > room THEN
+        paths := NULL;
+        vals := NULL;
+    END IF;
 END
 $$;
 
@@ -190,9 +164,9 @@ BEGIN
     ELSE
         DELETE FROM metadata.kept_leaf d USING (
             SELECT k.node, k.position, k.path
-            FROM metadata.conversation_position c
-            CROSS JOIN LATERAL metadata.kept_leaves(c.conversation_id, forgotten.position, c.position) k
-            WHERE c.conversation_id = forgotten.conversation_id AND NOT EXISTS (
+            FROM conversations.conversation c
+            CROSS JOIN LATERAL metadata.kept_leaves(c.id, forgotten.position, c.position) k
+            WHERE c.id = forgotten.conversation_id AND NOT EXISTS (
                 SELECT FROM metadata.kept_tree t
                 WHERE t.conversation_id = k.conversation_id AND t.position >= k.position AND t.position < k.until_position)
             LIMIT p_limit) s
@@ -208,7 +182,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree, metadata.sweep TO strata_conversations;
+    metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree, metadata.sweep, metadata.kept_leaves, metadata.kept_tree_of,
+    metadata.present_tree, metadata.largest_tree, metadata.error_tree, metadata.tree_within TO strata_conversations;
 
-GRANT EXECUTE ON FUNCTION
-    metadata.fork_node, metadata.kept_leaves, metadata.trees, metadata.trees_within TO strata_metadata;
+GRANT EXECUTE ON FUNCTION metadata.fork_node TO strata_metadata;

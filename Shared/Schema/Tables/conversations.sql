@@ -64,6 +64,8 @@ CREATE TYPE conversations.view_row AS (
     conversation_id uuid, created_at timestamptz, is_distinct boolean, position bigint, participants text[], is_participant boolean,
     message_count bigint, uncounted bigint, hidden bigint,
     last_message_id uuid, last_position bigint, last_ordinal bigint, last_sender text, last_sent_at timestamptz, last_parts bytea,
-    last_notification text, last_recipients text[], last_statuses bigint[], last_updated_at timestamptz, receipt_policy bigint, last_sender_name text);
+    last_notification text, last_recipients text[], last_statuses bigint[], last_updated_at timestamptz, receipt_policy bigint, last_sender_name text,
+    -- The metadata tree. NULL: not read, or too large for the answer.
+    paths text[], vals text[]);
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.conversation, conversations.distinct_set, conversations.user_conversation TO strata_conversations;

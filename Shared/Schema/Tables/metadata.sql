@@ -66,9 +66,5 @@ CREATE TABLE metadata.forgotten_tree (
     PRIMARY KEY (conversation_id, position)
 );
 
--- The conversations' positions, for the metadata service: readable in the same snapshot as the leaves.
-CREATE VIEW metadata.conversation_position AS
-    SELECT c.id AS conversation_id, c.app_id, c.position FROM conversations.conversation c;
-
 GRANT SELECT, INSERT, UPDATE, DELETE ON metadata.leaf, metadata.tree, metadata.kept_tree, metadata.kept_leaf TO strata_metadata;
-GRANT SELECT ON metadata.conversation_position TO strata_metadata;
+GRANT SELECT ON metadata.leaf, metadata.tree, metadata.kept_tree, metadata.kept_leaf TO strata_conversations;

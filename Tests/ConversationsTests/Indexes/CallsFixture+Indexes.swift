@@ -88,7 +88,8 @@ extension CallsFixture {
                 UNION ALL SELECT c.id, '' FROM conversations.conversation c WHERE c.app_id = '\(app)' AND c.deleted_position IS NULL
             ), expected AS (
                 SELECT r.id, r.user_id, metadata.index_key(t.vals[array_position(t.paths, '\(path)')]) AS key
-                FROM reader r CROSS JOIN LATERAL metadata.trees('\(app)', ARRAY[r.id], ARRAY[nullif(r.user_id, '')]) t
+                FROM reader r
+                CROSS JOIN LATERAL conversations.find_view('\(app)', nullif(r.user_id, ''), r.id, metadata.largest_tree()) t
             ), stored AS (
                 SELECT e.conversation_id AS id, e.user_id, e.value_key AS key
                 FROM metadata.index_entry e JOIN metadata.index_path i ON i.app_id = e.app_id AND i.path_id = e.path_id

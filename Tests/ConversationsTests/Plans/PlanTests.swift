@@ -272,8 +272,8 @@ private struct Scene {
         try await body("trees") {
             try await calls.execute(
                 """
-                SELECT * FROM metadata.trees_within(
-                    '\(calls.app)', ARRAY['\(long)', '\(recent[0])']::uuid[], ARRAY['ana', 'ana'], 1048576, 67108864)
+                SELECT * FROM conversations.views_of(
+                    '\(calls.app)', 'ana', ARRAY['\(long)', '\(recent[0])']::uuid[], 1048576)
                 """)
         }
         try await body("delete") {

@@ -24,7 +24,7 @@ enum Queries {
     private static let conversations: [QueryCheck] = [
         QueryCheck(IsConversationFree(conversation: conversation)),
         QueryCheck(IsParticipant(conversation: conversation, user: user)),
-        QueryCheck(GetConversation(app: app, user: user, conversation: conversation)),
+        QueryCheck(GetConversation(app: app, user: user, conversation: conversation, withTree: true)),
         QueryCheck(
             ListConversations(app: app, user: user, byLastMessage: true, pageSize: 1, from: conversation, maxBytes: 1)),
         QueryCheck(

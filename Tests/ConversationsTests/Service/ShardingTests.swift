@@ -139,7 +139,7 @@ import Testing
                     "conversations.patch_participants", "ana",
                     #"'\#(id)', '[{"kind":"add","users":["ben"]}]', 250, NULL, NULL, NULL"#)
             ),
-            ("get", call("conversations.get_conversation", "ben", "'\(id)'")),
+            ("get", call("conversations.get_conversation", "ben", "'\(id)', metadata.largest_tree()")),
             ("get a message", call("conversations.get_message", "cleo", "'\(messages[1])'")),
             (
                 "a page of messages",
@@ -157,10 +157,6 @@ import Testing
                 SELECT * FROM metadata.patch(
                     '\#(app)', '\#(id)', 'ana', '[{"path":"u","set":[["u","3"]]},{"path":"t","delete":true}]', NULL, NULL, 100)
                 """#
-            ),
-            (
-                "tree",
-                "SELECT * FROM metadata.trees_within('\(app)', ARRAY['\(id)']::uuid[], ARRAY[NULL]::text[], 100000, 200000)"
             ),
             (
                 "delete from devices",

@@ -107,7 +107,7 @@ struct SchemaDatabase {
                 "conversations.read_logs('\(app)', '\(user)', ARRAY['\(conversation)']::uuid[], '{0}', 0, 100, 1000000)",
                 "conversations.followed('\(app)', '\(user)')",
                 "conversations.list_announcements_page('\(app)', '\(user)', 10, NULL, 1000000)",
-                "metadata.trees_within('\(app)', ARRAY['\(conversation)']::uuid[], ARRAY['\(user)'], 1000000, 1000000)",
+                "conversations.views_of('\(app)', '\(user)', ARRAY['\(conversation)']::uuid[], 1000000)",
             ] { answers += try await lines("SELECT '\(user) ' || jsonb_strip_nulls(to_jsonb(r))::text FROM \(call) r") }
         }
         return answers

@@ -61,11 +61,9 @@ struct MetadataFixture: Sendable {
         }
         let role = TestDatabase.asService(url)
         let store = MetadataStore(
-            writes: try pool(role, .grouping, 3), large: try pool(role, .exclusive, 1),
-            reads: try pool(role, .grouping, 1),
-            limits: limits)
+            writes: try pool(role, .grouping, 3), large: try pool(role, .exclusive, 1), limits: limits)
         let fixture = MetadataFixture(store: store, url: url, admin: try pool(url, .exclusive, 2))
-        return try await running([store.writes, store.large, store.reads, fixture.admin]) { try await body(fixture) }
+        return try await running([store.writes, store.large, fixture.admin]) { try await body(fixture) }
     }
 
     func conversation(
@@ -126,12 +124,32 @@ struct MetadataFixture: Sendable {
         .change
     }
 
-    func tree(_ id: ConversationID, formerUser: String? = nil) async throws -> MetadataStore.StoredTree {
-        try await
-            store.trees(
-                [.init(conversation: id, formerUser: formerUser.map { UserID(trusted: $0) })], app: app,
-                deadline: Self.soon)[0]
+    /// Reads a tree as the conversations service does.
+    /// - Parameter formerUser: a user who has left, whose last visible tree is read; nil for the present tree.
+    func tree(_ id: ConversationID, formerUser: String? = nil) async throws -> StoredTree {
+        let row =
+            try await
+            admin.query(
+                Statement(
+                    "test.tree",
+                    sql: """
+                        SELECT c.position, t.paths, t.vals
+                        FROM (SELECT $1::uuid AS id) i
+                        LEFT JOIN conversations.conversation c USING (id)
+                        CROSS JOIN LATERAL metadata.tree_within(metadata.largest_tree(), i.id, $2::text, c.position) t
+                        """),
+                with: [.uuid(id.rawValue), Value(formerUser)], deadline: Self.soon)[0]
+        return StoredTree(
+            leaves: zip(try row.get(1, as: [String].self), try row.get(2, as: [String].self))
+                .map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) },
+            position: Position(try row.get(0, as: Int64.self)))
     }
+}
+
+/// A tree with the position of its conversation.
+struct StoredTree: Sendable {
+    let leaves: [MetadataLeaf]
+    let position: Position
 }
 
 func running<Value: Sendable>(

@@ -525,8 +525,8 @@ final class LogService {
         guard let end = end(of: index, for: user), isListed(index, for: user) else { return nil }
         return ConversationView(
             conversation: StrataModel.Conversation(
-                id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil,
-                position: end),
+                id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [],
+                metadata: MetadataTree(), position: end),
             isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil,
             counts: userCounts(of: user, in: index, at: end),
             messageCount: messages(of: index, at: end))

@@ -121,21 +121,17 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
     private func lookUp(_ request: ViewLookups.Request) {
         let (user, width) = (socket.user, world.scenario.viewsTogether)
         switch request {
-        case .bare(let ids):
+        case .several(let ids):
             let isShownAgain = sabotage != .notShownAgain
+            let isUnshowable = !world.isQuiet && world.simulation.chance(world.scenario.unshowable)
             call("views at the log") { log in
                 ids.prefix(width).map { log.index(of: $0) }
                     .filter { isShownAgain || log.conversations[$0].deletions[user].entry == .zero }
                     .compactMap { log.view(of: $0, for: user) }
-            } then: {
-                .lookedUp(.bare($0, covered: min(width, ids.count)))
-            }
-        case .trees(let views):
-            let isUnshowable = !world.isQuiet && world.simulation.chance(world.scenario.unshowable)
-            call("trees at the log") { _ in
-                Array(views.prefix(width))
-            } then: {
-                isUnshowable ? .failed(.answerTooLarge) : .lookedUp(.trees($0))
+            } then: { views in
+                var views = views
+                if isUnshowable, !views.isEmpty { views[0].conversation.metadata = nil }
+                return .lookedUp(.several(views, covered: min(width, ids.count)))
             }
         case .alone(let id):
             call("view at the log") { log in

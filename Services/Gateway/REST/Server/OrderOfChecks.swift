@@ -34,7 +34,7 @@ extension GatewayServices {
         do throws(Failure) {
             let id: ConversationID = try context.id("id", what: "conversation")
             if context.parameters.get("message") == nil {
-                _ = try await bareConversation(id, for: call)
+                try await checkConversation(id, for: call)
             } else {
                 _ = try await message(context.messageID("message"), in: id, for: call)
             }
