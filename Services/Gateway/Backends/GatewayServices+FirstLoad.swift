@@ -22,7 +22,7 @@ extension GatewayServices {
             if case .newest(let count) = messages { $0.messages = Int32(clamping: count) }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        return try await .page(size: pageSize) { _, _ throws(Failure) in
+        return try await CursorBatches.page(size: pageSize) { _, _ throws(Failure) in
             let answer = try await conversations.call(
                 ConversationsAPI.loadConversations, with: request, deadline: call.deadline, trace: call.trace,
                 answers: call.answers)
