@@ -132,14 +132,14 @@ public struct CallRouter: Sendable {
             throw RPCError.cancelled
         } catch {
             logger.error(
-                "a call failed unexpectedly",
+                "unexpected error in a call",
                 metadata: [
                     "rpc.method": "\(context.method.rawValue)", "trace.id": "\(context.trace)",
                     "error.type": "\(type(of: error))",
                 ])
             throw RPCError.application(
                 try ByteBuffer(
-                    protobuf: ProtoFailure(Failure(.internalServerError, "Something went wrong on our side."))))
+                    protobuf: ProtoFailure(Failure(.internalServerError, "An internal error occurred."))))
         }
     }
 }
@@ -158,7 +158,7 @@ extension Failure {
         switch error.code {
         case .tooLarge: self = Failure(.invalidRequest, "The request is too large.")
         case .answerTooLarge: self = .answerTooLarge
-        case .malformed, .internal: self = Failure(.internalServerError, "Something went wrong on our side.")
+        case .malformed, .internal: self = Failure(.internalServerError, "An internal error occurred.")
         // An instance of an earlier version that does not know the method has done nothing, and another instance may
         // know it. A service that hangs is as unavailable as one that has ended. 408 would blame the client, and some
         // clients repeat a request automatically after 408, which is not allowed for a patch.

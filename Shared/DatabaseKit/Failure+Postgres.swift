@@ -5,7 +5,7 @@ public import StrataModel
 
 extension Failure {
     /// The failure for an internal error. It tells the client no details.
-    public static let unexpected = Failure(.internalServerError, "Something went wrong on our side.")
+    public static let unexpected = Failure(.internalServerError, "An internal error occurred.")
 
     /// Creates the failure that a client receives for a database error. nil if the error is an internal one. The
     /// failure contains nothing of the server's message.
@@ -16,7 +16,8 @@ extension Failure {
         switch error.code {
         case .deadlineExceeded, .cancelled, .connectionUnavailable, .queueFull, .closed, .fateUnknown:
             self = .unavailable
-        case .invalidParameter: self = Failure(.invalidRequest, "The request holds a character that cannot be stored.")
+        case .invalidParameter:
+            self = Failure(.invalidRequest, "The request contains a character that cannot be stored.")
         case _ where error.isRetryable: self = .unavailable
         default: return nil
         }

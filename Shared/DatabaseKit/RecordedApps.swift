@@ -66,7 +66,7 @@ public final class RecordedApps: Service {
                     try await self.refresh(deadline: .now + Self.lifetime)
                 } catch {
                     self.logger.debug(
-                        "which apps have webhooks could not be read", metadata: ["error.code": "\(error.code)"])
+                        "reading of apps with webhooks failed", metadata: ["error.code": "\(error.code)"])
                 }
             } while (try? await Task.sleep(for: Self.interval)) != nil
         }

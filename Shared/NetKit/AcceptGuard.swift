@@ -79,7 +79,7 @@ public final class AcceptGuard: ChannelDuplexHandler {
         }
         if isFailing {
             isFailing = false
-            logger.notice("connections are accepted again")
+            logger.notice("accepting connections again")
         }
         context.fireChannelRead(data)
     }

@@ -60,7 +60,7 @@ struct MembershipTests {
         membership.putBack([id: Position(3)])
         #expect(ready(&membership) == Position(3))
         membership.join(id, after: Position(3), shown: Fixture.time(1))
-        membership.startedAnew()
+        membership.reset()
         #expect(!membership.awaits(id))
         #expect(membership.waitingSince == nil)
     }

@@ -18,7 +18,7 @@ enum Queries {
             PatchMetadata(
                 app: app, conversation: ConversationID(rawValue: UUID()), actor: UserID(trusted: "ana"),
                 operations: "[]",
-                origin: Change.Origin(connection: 1, request: 2), maxKeys: 1, maxBytes: 1, isShared: true)),
+                origin: Change.Origin(connection: 1, request: 2), maxTreeKeys: 1, maxTreeBytes: 1, isShared: true)),
         QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)), QueryCheck(ReadRecordedApps()),
     ]
 }

@@ -215,7 +215,7 @@ struct TreesTests {
             for table in ["conversations.conversation", "conversations.message", "conversations.change"] {
                 let text = "SELECT count(*) FROM \(table)"
                 let error = await #expect(throws: PostgresError.self) {
-                    try await fixture.store.large.query(
+                    try await fixture.store.exclusive.query(
                         Statement("test.\(table)", sql: text), deadline: MetadataFixture.soon)
                 }
                 #expect(error?.sqlState == "42501")

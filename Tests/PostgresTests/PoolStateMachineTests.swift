@@ -114,12 +114,12 @@ struct PoolStateMachineTests {
         let (second, _) = submit(box, 2)
         #expect(taken(box.machine.take(worker: 0, now: now)).count == 2)
         guard case .none = box.machine.cancel(first) else { return #expect(Bool(false)) }
-        #expect(!box.machine.isInterrupted(0))
+        #expect(!box.machine.shouldInterrupt(0))
         guard case .interrupt(worker: 0) = box.machine.cancel(second) else { return #expect(Bool(false)) }
-        #expect(box.machine.isInterrupted(0))
+        #expect(box.machine.shouldInterrupt(0))
         let finished = box.machine.finish([first, second], worker: 0)
         #expect(finished.map { $0?.isCancelled } == [true, true])
-        #expect(!box.machine.isInterrupted(0))
+        #expect(!box.machine.shouldInterrupt(0))
     }
 
     @Test("in an exclusive pool, the user with fewer running statements goes first")

@@ -44,7 +44,7 @@ struct HandshakeTests {
         guard case .send(.hello(_, _, let proof)) = client.frameReceived(server.challenge) else { throw Unexpected() }
         #expect(
             client.frameReceived(.welcome(proof: proof))
-                == .fail(.unauthenticated, reason: "the server does not hold the cluster secret"))
+                == .fail(.unauthenticated, reason: "the server does not have the cluster secret"))
     }
 
     @Test("another protocol version is refused by both sides")
@@ -74,7 +74,7 @@ struct HandshakeTests {
         if isTaken {
             guard case .send = action else { throw Unexpected() }
         } else {
-            #expect(action == .fail(.unavailable, reason: "the server is \(offered ?? ""), conversations is wanted"))
+            #expect(action == .fail(.unavailable, reason: "the server is \(offered ?? "") instead of conversations"))
         }
     }
 

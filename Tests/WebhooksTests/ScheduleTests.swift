@@ -45,7 +45,7 @@ struct ScheduleTests {
         let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")]
             .map { (id: $0.0, app: AppID(rawValue: $0.0.rawValue), host: $0.1) }
         #expect(room.limits(for: places, at: now).map { $0.lanes } == [2, 2, 2])
-        #expect(room.rest == 4)
+        #expect(room.freeLanes == 4)
         #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
         #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
         // The hook is full. Of the two remaining places, each of the other apps may have one.
@@ -54,10 +54,10 @@ struct ScheduleTests {
         #expect(!{ room.begin(hooks[1], of: AppID(rawValue: hooks[1].rawValue), at: "a") }())
         #expect(room.limits(for: places, at: now).map { $0.id } == [hooks[2]])
         #expect({ room.begin(hooks[2], of: AppID(rawValue: hooks[2].rawValue), at: "b") }())
-        #expect(room.rest == 0)
+        #expect(room.freeLanes == 0)
         room.end(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a")
         // The free place is reserved for an app without deliveries.
-        #expect(room.rest == 1)
+        #expect(room.freeLanes == 1)
         #expect(room.limits(for: places, at: now).isEmpty)
     }
 
@@ -67,14 +67,14 @@ struct ScheduleTests {
         let hooks = (0..<5).map { _ in WebhookID.random() }
         let places = hooks.map { (id: $0, app: AppID(rawValue: $0.rawValue), host: "\($0)") }
         for hook in hooks.dropLast() {
-            for _ in 0..<DeliveryRoom.mostFailures - 1 { room.note(hasFailed: true, took: .zero, hook) }
+            for _ in 0..<DeliveryRoom.mostFailures - 1 { room.record(hasFailed: true, took: .zero, of: hook) }
         }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [6, 6, 6, 6, 6])
-        for hook in hooks.dropLast() { room.note(hasFailed: true, took: .zero, hook) }
+        for hook in hooks.dropLast() { room.record(hasFailed: true, took: .zero, of: hook) }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 2, 2, 6])
         #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }())
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 2, 2, 6])
-        room.note(hasFailed: false, took: .zero, hooks[3])
+        room.record(hasFailed: false, took: .zero, of: hooks[3])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 2, 2, 6, 6])
         room.forget(allBut: [])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [5, 6, 6, 6, 6])
@@ -85,25 +85,25 @@ struct ScheduleTests {
         var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<4).map { _ in WebhookID.random() }
         let places = hooks.map { (id: $0, app: AppID(rawValue: $0.rawValue), host: "\($0)") }
-        for hook in hooks.dropLast() { room.note(hasFailed: false, took: .seconds(1), hook) }
+        for hook in hooks.dropLast() { room.record(hasFailed: false, took: .seconds(1), of: hook) }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 10, 10, 10])
-        for hook in hooks.dropLast() { room.note(hasFailed: false, took: .seconds(2), hook) }
+        for hook in hooks.dropLast() { room.record(hasFailed: false, took: .seconds(2), of: hook) }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 2, 10])
         for _ in 0..<10 { #expect({ room.begin(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }()) }
         #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1], hooks[3]])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 7])
         // A hook that fails and is slow has the same limit as one that fails.
-        for _ in 0..<DeliveryRoom.mostFailures { room.note(hasFailed: true, took: .seconds(2), hooks[0]) }
+        for _ in 0..<DeliveryRoom.mostFailures { room.record(hasFailed: true, took: .seconds(2), of: hooks[0]) }
         for _ in 0..<9 { room.end(hooks[0], of: AppID(rawValue: hooks[0].rawValue), at: "a") }
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10])
-        room.note(hasFailed: false, took: .seconds(1), hooks[1])
+        room.record(hasFailed: false, took: .seconds(1), of: hooks[1])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10, 10])
-        room.note(hasFailed: false, took: .seconds(2), hooks[1])
+        room.record(hasFailed: false, took: .seconds(2), of: hooks[1])
         room.forget(allBut: [])
         #expect(room.limits(for: places, at: now).map(\.lanes) == [9, 10, 10, 10])
         // Half of one place is rounded up to one.
         var least = DeliveryRoom(perHook: 1, perHost: 1, total: 1, bytes: 1000, slowAfter: .seconds(1))
-        least.note(hasFailed: false, took: .seconds(2), hooks[0])
+        least.record(hasFailed: false, took: .seconds(2), of: hooks[0])
         #expect(least.limits(for: places, at: now).map(\.id) == hooks)
     }
 
@@ -112,7 +112,7 @@ struct ScheduleTests {
         var room = DeliveryRoom(perHook: 8, perHost: 8, total: 16, bytes: 1000, slowAfter: .seconds(1))
         let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
         let (slow, fast, occupant) = (WebhookID.random(), WebhookID.random(), WebhookID.random())
-        for hook in [slow, occupant] { room.note(hasFailed: false, took: .seconds(2), hook) }
+        for hook in [slow, occupant] { room.record(hasFailed: false, took: .seconds(2), of: hook) }
         for _ in 0..<8 { #expect({ room.begin(occupant, of: other, at: "o") }()) }
         let limits = room.limits(for: [(id: slow, app: app, host: "s"), (id: fast, app: app, host: "f")], at: now)
         #expect(limits.map(\.id) == [fast])
@@ -196,7 +196,7 @@ struct ScheduleTests {
         var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, bytes: 1000, slowAfter: .seconds(1))
         let hooks = (0..<2).map { _ in WebhookID.random() }
         let places = hooks.map { (id: $0, app: AppID(rawValue: $0.rawValue), host: "\($0)") }
-        room.hold(hooks[0], until: now + .seconds(1))
+        room.suspend(hooks[0], until: now + .seconds(1))
         #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1]])
         #expect(room.limits(for: places, at: now + .seconds(1)).map(\.id) == hooks)
     }

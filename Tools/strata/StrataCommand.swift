@@ -8,7 +8,7 @@ public struct StrataCommand: AsyncParsableCommand {
     /// The name, help and subcommands.
     public static let configuration = CommandConfiguration(
         commandName: "strata",
-        abstract: "Runs and looks after a Strata conversation backend.",
+        abstract: "Runs and manages a Strata conversation backend.",
         discussion: """
             Start with `strata dev`: it runs everything on this machine, with a PostgreSQL, a Redis and a TLS certificate of its own, below \
             .strata/ (or STRATA_HOME).

@@ -72,7 +72,7 @@ struct SessionFile {
     mutating func addSession(_ identifier: String) throws -> Stored {
         guard !identifier.isEmpty else { throw StrataError(.invalidArgument, "identifier: must not be empty.") }
         guard session(identifier) == nil else {
-            throw StrataError(.duplicateSession, "There is a session \(identifier) already.")
+            throw StrataError(.duplicateSession, "A session \(identifier) exists already.")
         }
         let session = Stored(identifier: identifier)
         try saveSession(session)

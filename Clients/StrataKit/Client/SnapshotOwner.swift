@@ -16,7 +16,7 @@ struct SnapshotOwner: Sendable, Hashable {
     func get() throws -> StrataClient {
         guard let client = link?.client else {
             throw StrataError(
-                .notAuthenticated, "The session that this object came from is not the current one any more.")
+                .notAuthenticated, "The session that this object came from is no longer the current one.")
         }
         return client
     }

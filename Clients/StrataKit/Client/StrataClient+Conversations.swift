@@ -46,7 +46,7 @@ extension StrataClient {
             try store.conversationRecord(id).map { try store.conversation($0) }
         }
         guard let conversation else {
-            throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
+            throw StrataError(.conversationDeleted, "The conversation \(id.layerID) is not on this device.")
         }
         return conversation
     }

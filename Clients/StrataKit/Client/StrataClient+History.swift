@@ -19,7 +19,9 @@ extension StrataClient {
         _ id: ConversationID, _ goal: @Sendable @escaping (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal
     ) async throws -> TransferProgress {
         let engine = try signedIn()
-        guard await engine.isLive else { throw StrataError(.manualSyncFailedNoConnection, "There is no connection.") }
+        guard await engine.isLive else {
+            throw StrataError(.manualSyncFailedNoConnection, "The client is not connected.")
+        }
         return try await engine.fetchHistory(of: id, goal)
     }
 }

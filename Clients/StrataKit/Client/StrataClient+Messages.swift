@@ -100,7 +100,7 @@ extension StrataClient {
     /// - Throws: ``StrataError/Code/notConnected``, because presence is not queued.
     public func setPresence(_ choice: PresenceChoice) async throws {
         guard try await signedIn().setPresence(choice) else {
-            throw StrataError(.notConnected, "There is no connection.")
+            throw StrataError(.notConnected, "The client is not connected.")
         }
     }
 

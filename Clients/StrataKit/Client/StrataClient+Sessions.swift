@@ -57,7 +57,7 @@ extension StrataClient {
     private func stored(_ session: StrataSession) throws -> SessionFile.Stored {
         try checkOpen()
         guard let stored = sessionFile.session(session.id) else {
-            throw StrataError(.invalidSession, "There is no session \(session.id).")
+            throw StrataError(.invalidSession, "The session \(session.id) does not exist.")
         }
         return stored
     }

@@ -46,7 +46,7 @@ extension StrataClient {
             group.addTask {
                 for await _ in changes { if let found = try await engine.read(find) { return found } }
                 try Task.checkCancellation()
-                throw StrataError(.notAuthenticated, "The session is not the current one any more.")
+                throw StrataError(.notAuthenticated, "The session is no longer the current one.")
             }
             group.addTask {
                 try await Task.sleep(for: timeout)
@@ -54,7 +54,7 @@ extension StrataClient {
             }
             defer { group.cancelAll() }
             guard let found = try await group.next() ?? nil else {
-                throw StrataError(.asyncTimeout, "The object did not come within \(timeout).")
+                throw StrataError(.asyncTimeout, "The object did not arrive within \(timeout).")
             }
             return found
         }

@@ -67,7 +67,7 @@ struct ProtocolContentServer: ContentServer {
         }
         // Upload URLs expire after a day. The next try announces the upload again and receives a new URL.
         if answer.status == 404 {
-            throw RequestFailure.transient(.network("the upload URL does not work any more"), retryAfter: nil)
+            throw RequestFailure.transient(.network("the upload URL is no longer valid"), retryAfter: nil)
         }
         guard answer.isSuccess else { throw RequestFailure(answer, permanent: .invalidMessage) }
     }

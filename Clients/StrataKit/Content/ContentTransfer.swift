@@ -139,7 +139,8 @@ struct ContentTransfer: Sendable {
         return try await server.download(url, from: place.size) {
             [file = place.file, expected = place.expected, progress] offset, data in
             guard offset + data.count <= expected else {
-                throw RequestFailure.transient(.network("more bytes came than the content has"), retryAfter: nil)
+                throw RequestFailure.transient(
+                    .network("the server sent more bytes than the content has"), retryAfter: nil)
             }
             try await file.write(data, at: offset)
             written.set(offset + data.count)

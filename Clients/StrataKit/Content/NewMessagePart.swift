@@ -61,7 +61,7 @@ public struct NewMessagePart: Hashable, Sendable {
     /// Checks the part's size. ``text(_:)`` does not throw, so its parts are checked when the message is sent.
     func checkSize() throws(StrataError) {
         guard size <= Self.maximumSize else {
-            throw StrataError(.dataLengthExceedsMaximum, "a part has \(size) bytes; \(Self.maximumSize) are the most")
+            throw StrataError(.dataLengthExceedsMaximum, "a part has \(size) bytes; the maximum is \(Self.maximumSize)")
         }
     }
 

@@ -37,7 +37,7 @@ enum PartPlacement: Hashable, Sendable {
         case .file(let url):
             guard let data = try? Data(contentsOf: url), data.count == part.size else {
                 throw StrataError(
-                    .invalidArgument, "the file \(url.lastPathComponent) has changed, or cannot be read any more")
+                    .invalidArgument, "the file \(url.lastPathComponent) has changed, or can no longer be read")
             }
             self.init(mimeType: part.mimeType, data: data)
         }

@@ -147,7 +147,7 @@ extension StoreTransaction {
     ) throws {
         guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id)
         else {
-            throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
+            throw StrataError(.conversationDeleted, "The conversation \(id.layerID) is not on this device.")
         }
         guard progress.goal == nil else {
             throw StrataError(.manualSyncAlreadyInProgress, "Messages of \(id.layerID) are being fetched.")

@@ -68,7 +68,7 @@ extension StoreTransaction {
         try touch(id)
         let record = try shown(id)
         guard let record, record.isVisible || draft(of: id) != nil else {
-            throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
+            throw StrataError(.conversationDeleted, "The conversation \(id.layerID) is not on this device.")
         }
         guard !needsMembership || !record.participants.isEmpty else {
             throw StrataError(.userNotAParticipant, "The user is not a participant of \(id.layerID).")
@@ -113,7 +113,7 @@ extension StoreTransaction {
     /// Deletes a message. A message that was never sent is removed immediately.
     func deleteMessage(_ id: MessageID, mode: DeletionMode) throws {
         guard let touched = try touch(id, in: nil), touched.before != nil else {
-            throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
+            throw StrataError(.messageDeleted, "The message \(id.layerID) is not on this device.")
         }
         let conversation = touched.conversation
         let sends = queue.operations(on: id, in: conversation)
@@ -183,7 +183,7 @@ extension StoreTransaction {
             shown.conversation == conversation
         else {
             throw StrataError(
-                .messageDeleted, "There is no message \(id.layerID) in \(conversation.layerID) on this device.")
+                .messageDeleted, "The message \(id.layerID) of \(conversation.layerID) is not on this device.")
         }
         guard shown.isSent else {
             throw StrataError(.objectNotSent, "The message \(id.layerID) has not reached the server.")
@@ -309,7 +309,7 @@ extension StoreTransaction {
     func deleteConversation(_ id: ConversationID, mode: DeletionMode, leaves: Bool = false) throws {
         try touch(id)
         guard let record = try shown(id), record.isVisible || draft(of: id) != nil else {
-            throw StrataError(.conversationAlreadyDeleted, "There is no conversation \(id.layerID) on this device.")
+            throw StrataError(.conversationAlreadyDeleted, "The conversation \(id.layerID) is not on this device.")
         }
         guard mode == .myDevices && !leaves || !record.participants.isEmpty else {
             throw StrataError(.userNotAParticipant, "Only participants can leave a conversation or delete it for all.")
@@ -388,7 +388,7 @@ extension StoreTransaction {
     /// - Returns: true if the announcement was unread.
     func markAnnouncementRead(_ id: AnnouncementID) throws -> Bool {
         guard let record = try announcement(id) else {
-            throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.")
+            throw StrataError(.messageDeleted, "The announcement \(id.layerID) is not on this device.")
         }
         guard record.isUnread, !queue.withoutConversation.contains(where: { $0.change == .markAnnouncementRead(id) })
         else { return false }
@@ -398,7 +398,7 @@ extension StoreTransaction {
 
     func deleteAnnouncement(_ id: AnnouncementID) throws {
         guard try announcement(id) != nil else {
-            throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.")
+            throw StrataError(.messageDeleted, "The announcement \(id.layerID) is not on this device.")
         }
         guard !queue.withoutConversation.contains(where: { $0.change == .deleteAnnouncement(id) }) else { return }
         try enqueue(.deleteAnnouncement(id))

@@ -7,7 +7,7 @@ extension StoreTransaction {
     /// Changes the parts of a message. If the message has not been sent yet, the change is merged into it.
     func changeParts(_ change: PartChange, of id: MessageID) throws {
         guard let touched = try touch(id, in: nil), let shown = touched.before else {
-            throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
+            throw StrataError(.messageDeleted, "The message \(id.layerID) is not on this device.")
         }
         let conversation = touched.conversation
         _ = try conversationToChange(conversation)

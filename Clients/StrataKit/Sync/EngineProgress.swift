@@ -16,6 +16,7 @@ struct EngineProgress {
 
     mutating func syncFinished() { sync.take()?.progress.finish(isComplete: true) }
 
+    /// Changes the meter and publishes its values. Has no effect while no synchronization is in progress.
     mutating func measure(_ change: (inout SyncMeter) -> Void) {
         guard var meter = sync?.meter else { return }
         change(&meter)
@@ -25,13 +26,16 @@ struct EngineProgress {
 
     // MARK: Older messages
 
-    var fetched: [ConversationID] { Array(histories.keys) }
+    /// The conversations whose older messages are being fetched.
+    var fetching: [ConversationID] { Array(histories.keys) }
 
     /// Returns the progress of a fetch; nil if the app has not been informed of one.
     func history(of id: ConversationID) -> TransferProgress? { histories[id] }
 
+    /// Adds a fetch, of whose progress the app has been informed.
     mutating func historyBegan(of id: ConversationID, _ progress: TransferProgress) { histories[id] = progress }
 
+    /// Removes a fetch. The caller finishes its progress.
     @discardableResult
     mutating func historyEnded(of id: ConversationID) -> TransferProgress? { histories.removeValue(forKey: id) }
 

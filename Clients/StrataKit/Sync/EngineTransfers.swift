@@ -7,7 +7,9 @@ import StrataModel
 struct EngineTransfers {
     /// The transfers; nil unless the engine is running.
     private(set) var running: ContentTransfers?
+    /// The events of running transfers, for the engine to handle in order.
     let events = Mailbox<ContentTransferEvent>()
+    /// The message parts that each running transfer moves. Several parts can have the same content.
     private var parts: [TransferID: [PartTransfer]] = [:]
     /// The operations whose parts are being uploaded, by part id.
     private(set) var uploads: [UUID: UUID] = [:]
@@ -45,5 +47,6 @@ struct EngineTransfers {
 
     mutating func downloadFailed(_ content: ContentID) { failedDownloads.insert(content) }
 
+    /// Permits downloads of the content again, because the app has requested it.
     mutating func requested(_ content: ContentID) { failedDownloads.remove(content) }
 }

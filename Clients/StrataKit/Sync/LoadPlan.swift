@@ -11,17 +11,22 @@ enum SyncLoad: Hashable, Sendable {
     case blocks(next: String?)
     /// A conversation that received a change but is not on this device.
     case conversation(ConversationID)
+    /// A page of a conversation's older messages.
     case history(ConversationID)
 }
 
-/// The wanted loads, the loads in progress, and the packets received since the latter began.
+/// The schedule of loads over REST: which to begin, which are in progress, and when failed ones are retried.
+///
+/// It also keeps the packets received since the oldest load in progress began. An answer can be older than they are, so
+/// they are applied to it again (``packets(since:)``).
 struct LoadPlan: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     /// The maximum number of concurrent loads of single conversations and their messages.
     static let parallel = 4
 
-    private var wanted: [SyncLoad] = []
+    /// Loads of single conversations and their messages that have not begun, in order.
+    private var waiting: [SyncLoad] = []
     /// The start of each load in progress, as a count of packets that includes the discarded ones.
     private var inProgress: [SyncLoad: Int] = [:]
     private var packets: [JSONValue] = []
@@ -32,21 +37,25 @@ struct LoadPlan: Sendable {
 
     /// The loads in progress.
     var awaited: Set<SyncLoad> { Set(inProgress.keys) }
-    var isEmpty: Bool { wanted.isEmpty && inProgress.isEmpty && failures.isEmpty }
+    /// True if no load is waiting, in progress or awaiting a retry. List loads that have not begun are not counted: the
+    /// caller of ``nextLoads(for:at:)`` keeps them.
+    var isEmpty: Bool { waiting.isEmpty && inProgress.isEmpty && failures.isEmpty }
     /// The earliest retry time of the failed loads that are neither in progress nor waiting for other loads.
     var nextRetry: Instant? {
-        failures.filter { inProgress[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min()
+        failures.filter { inProgress[$0.key] == nil && !waiting.contains($0.key) }.map(\.value.retry).min()
     }
 
-    mutating func want(conversations ids: some Collection<ConversationID>) {
-        for id in ids.sorted(by: { $0.description < $1.description }) { want(.conversation(id)) }
+    /// Adds loads of conversations that are not on this device.
+    mutating func add(conversations ids: some Collection<ConversationID>) {
+        for id in ids.sorted(by: { $0.description < $1.description }) { add(.conversation(id)) }
     }
 
-    mutating func want(history ids: some Collection<ConversationID>) { for id in ids { want(.history(id)) } }
+    /// Adds loads of the older messages of conversations.
+    mutating func add(history ids: some Collection<ConversationID>) { for id in ids { add(.history(id)) } }
 
-    /// Adds a load. Has no effect on a load that is wanted, in progress or awaiting a retry.
-    private mutating func want(_ load: SyncLoad) {
-        if !wanted.contains(load), inProgress[load] == nil, failures[load] == nil { wanted.append(load) }
+    /// Adds a load. Has no effect on a load that is waiting, in progress or awaiting a retry.
+    private mutating func add(_ load: SyncLoad) {
+        if !waiting.contains(load), inProgress[load] == nil, failures[load] == nil { waiting.append(load) }
     }
 
     /// Begins the loads that are due and returns them.
@@ -58,20 +67,20 @@ struct LoadPlan: Sendable {
         failures = failures.filter { !$0.key.isList || lists.contains($0.key) }
         for load in lists where canBegin(load, at: now) { begun.append(load) }
         let due = failures.filter { load, failure in
-            failure.retry <= now && !load.isList && inProgress[load] == nil && !wanted.contains(load)
+            failure.retry <= now && !load.isList && inProgress[load] == nil && !waiting.contains(load)
         }
-        wanted = due.sorted { $0.value.retry < $1.value.retry }.map(\.key) + wanted
+        waiting = due.sorted { $0.value.retry < $1.value.retry }.map(\.key) + waiting
         var room = Self.parallel - inProgress.keys.count { !$0.isList }
-        var waiting: [SyncLoad] = []
-        for load in wanted {
+        var rest: [SyncLoad] = []
+        for load in waiting {
             if room > 0, canBegin(load, at: now) {
                 room -= 1
                 begun.append(load)
             } else {
-                waiting.append(load)
+                rest.append(load)
             }
         }
-        wanted = waiting
+        waiting = rest
         for load in begun { inProgress[load] = discardedCount + packets.count }
         return begun
     }
@@ -90,6 +99,7 @@ struct LoadPlan: Sendable {
         inProgress[load] == nil && failures[load].map { $0.retry <= now } ?? true
     }
 
+    /// Keeps packets received while loads are in progress.
     mutating func remember(_ new: [JSONValue]) { if !inProgress.isEmpty { packets += new } }
 
     /// Returns the packets received since a load began; nil if the load is not in progress.
@@ -97,16 +107,21 @@ struct LoadPlan: Sendable {
         inProgress[load].map { Array(packets.dropFirst($0 - discardedCount)) }
     }
 
+    /// Removes a load that succeeded, or that is not to be repeated.
     mutating func loadEnded(_ load: SyncLoad) {
         inProgress[load] = nil
         failures[load] = nil
         trim()
     }
 
-    mutating func loadFailed(_ load: SyncLoad, after: Duration?, at now: Instant, random: Double) {
+    /// Schedules the retry of a failed load.
+    /// - Parameters:
+    ///   - delay: the minimum delay requested by the server; nil: none.
+    ///   - random: a random number from 0 to 1 that varies the delay.
+    mutating func loadFailed(_ load: SyncLoad, after delay: Duration?, at now: Instant, random: Double) {
         inProgress[load] = nil
         let times = (failures[load]?.times ?? 0) + 1
-        failures[load] = (times, now + retries.delay(after: times, requested: after, random: random))
+        failures[load] = (times, now + retries.delay(after: times, requested: delay, random: random))
         trim()
     }
 

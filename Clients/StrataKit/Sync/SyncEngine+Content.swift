@@ -92,7 +92,7 @@ extension SyncEngine {
         guard record.file == nil, let content = record.content else {
             throw StrataError(.contentAlreadyAvailable, "The content is on this device.")
         }
-        guard isLive, let transfers else { throw StrataError(.notConnected, "There is no connection.") }
+        guard isLive, let transfers else { throw StrataError(.notConnected, "The client is not connected.") }
         self.content.requested(content)
         defer { takeTransferEvents() }
         let file = try await transfers.download(ContentDownload(id: content, record))

@@ -17,7 +17,7 @@ extension SyncEngine {
     /// Updates the progress after a transaction has determined which conversations need older messages.
     func measure(_ findings: SyncFindings) {
         if !findings.historyWanted.isEmpty { progress.measure { $0.historyNeeded(findings.historyWanted) } }
-        for id in progress.fetched { measureHistory(of: id) }
+        for id in progress.fetching { measureHistory(of: id) }
     }
 
     func measure(_ load: SyncLoad, answer: RESTResponse) {

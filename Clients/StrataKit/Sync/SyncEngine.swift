@@ -137,7 +137,7 @@ actor SyncEngine {
     @discardableResult
     func write<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
         guard dependencies.link.isOpen else {
-            throw StrataError(.notAuthenticated, "The session is not the current one any more.")
+            throw StrataError(.notAuthenticated, "The session is no longer the current one.")
         }
         do {
             let outcome = try core.write(at: Date.now.microseconds, body)
@@ -304,7 +304,7 @@ actor SyncEngine {
                         id, with: .retry(RequestFailure(error).error, counts: false, after: .seconds(1)))
                 }
             }
-        case nil: answered(id, with: .refused(StrataError(.unknown, "There is nothing to be sent.")))
+        case nil: answered(id, with: .refused(StrataError(.unknown, "There is nothing to send.")))
         }
     }
 

@@ -65,7 +65,7 @@ struct SyncMachine: Sendable {
     ///   - history: the conversations that need older messages, most urgent first.
     mutating func socketOpened(_ cursor: SyncCursor, answered: Set<UUID>, history: [ConversationID]) -> [Action] {
         loads = LoadPlan()
-        loads.want(history: history)
+        loads.add(history: history)
         failedReplays = 0
         var actions: [Action] = isSynchronizing ? [] : [.publish(.began)]
         isSynchronizing = true
@@ -144,8 +144,8 @@ struct SyncMachine: Sendable {
             loads = LoadPlan()
             return [.beginListing(epoch: nil, timestamp: cursor.timestamp)]
         }
-        loads.want(conversations: findings.unknownConversations)
-        loads.want(history: findings.historyWanted)
+        loads.add(conversations: findings.unknownConversations)
+        loads.add(history: findings.historyWanted)
         return nextActions(for: cursor, at: now)
     }
 

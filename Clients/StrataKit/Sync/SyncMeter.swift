@@ -5,12 +5,13 @@ import StrataModel
 struct SyncMeter: Hashable, Sendable {
     /// The size of the list of conversations, as far as the server has reported it.
     private var listed = 0
+    /// The conversations in the received pages, and those that needed older messages.
     private var known: Set<ConversationID> = []
-    /// The conversations that still need older messages.
-    private var open: Set<ConversationID> = []
+    /// The known conversations that still need older messages.
+    private var incomplete: Set<ConversationID> = []
 
     var total: Int { max(listed, known.count) }
-    var completed: Int { known.count - open.count }
+    var completed: Int { known.count - incomplete.count }
 
     /// Adds a page of the list of conversations.
     /// - Parameter total: the size of the whole list; nil if the server has not reported it.
@@ -21,8 +22,8 @@ struct SyncMeter: Hashable, Sendable {
 
     mutating func historyNeeded(_ ids: some Sequence<ConversationID>) {
         known.formUnion(ids)
-        open.formUnion(ids)
+        incomplete.formUnion(ids)
     }
 
-    mutating func historyFetched(of id: ConversationID) { open.remove(id) }
+    mutating func historyFetched(of id: ConversationID) { incomplete.remove(id) }
 }

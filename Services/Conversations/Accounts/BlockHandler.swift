@@ -37,7 +37,7 @@ struct BlockHandler: CallHandler {
             throw Failure.invalid("blocks", reason: "names more than \(mostNames) users in all operations together")
         }
         for name in request.operations.flatMap(\.userIds) where UserID(name) == nil {
-            throw Failure.invalid("blocks", reason: "holds something that is not a user id")
+            throw Failure.invalid("blocks", reason: "has an element that is not a user id")
         }
         if request.createsUser {
             try await support.directory.ensure([caller.user], in: caller.app, deadline: caller.deadline) {

@@ -77,7 +77,7 @@ struct SignIn: Sendable {
                     app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: PostgresTimestamp(nonce.expiresAt),
                     digest: session.digest,
                     lifetime: sessionLifetime.components.seconds, claims: try properties.json()), deadline: deadline)
-            guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+            guard let row = rows.first else { throw Failure(.internalServerError, "An internal error occurred.") }
             let columns = try rows.columns(of: OpenSession.self)
             switch try row[columns.outcome] {
             case "ok": break
@@ -99,7 +99,7 @@ struct SignIn: Sendable {
     /// Logs and counts a refusal. Its reason is for the operator; it names a check, never a value.
     private func refused(_ refusal: IdentityToken.Refusal, in app: AppID) -> Failure {
         Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", refusal.rawValue)]).increment()
-        logger.info("a sign-in was refused", metadata: ["app.id": "\(app)", "sign_in.refusal": "\(refusal.rawValue)"])
+        logger.info("sign-in refused", metadata: ["app.id": "\(app)", "sign_in.refusal": "\(refusal.rawValue)"])
         return .invalidToken
     }
 }

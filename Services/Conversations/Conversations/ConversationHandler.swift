@@ -99,7 +99,9 @@ struct ConversationHandler: CallHandler {
         case "created": announceCreated(named, at: createdAt ?? view.createdAt, by: caller)
         case "found": break
         case "conflict":
-            throw Failure(.conflict, "There is such a conversation, with other metadata.", detail: .conversation(named))
+            throw Failure(
+                .conflict, "A distinct conversation with these participants exists, with other metadata.",
+                detail: .conversation(named))
         default: throw Failure(.idInUse, "The id is in use.", detail: .conversation(named))
         }
         let place = LogPosition(position: named.conversation.position, userPosition: shownAt?.0)
@@ -195,7 +197,7 @@ struct ConversationHandler: CallHandler {
     ) async throws -> ProtoGetConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         guard request.conversationIds.count <= Int(Self.pageLimit) else {
-            throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be asked for at once.")
+            throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be requested at once.")
         }
         let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
         let rows = try await database.runExclusive(

@@ -38,7 +38,7 @@ struct ServiceContext: Sendable {
 
     /// Returns the first row. A missing one is an internal error.
     func row(_ rows: Rows) throws(Failure) -> Row {
-        guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        guard let row = rows.first else { throw Failure(.internalServerError, "An internal error occurred.") }
         return row
     }
 
@@ -52,7 +52,7 @@ struct ServiceContext: Sendable {
         var users: [UserID] = []
         for name in names {
             guard let user = UserID(name) else {
-                throw .invalid("participants", reason: "holds something that is not a user id")
+                throw .invalid("participants", reason: "has an element that is not a user id")
             }
             users.append(user)
         }

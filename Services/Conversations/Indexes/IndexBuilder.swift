@@ -58,7 +58,7 @@ final class IndexBuilder: Service {
     private func report(_ failure: Failure) {
         failures.increment()
         logger.warning(
-            "an index of metadata could not be built further", metadata: ["error.code": "\(failure.code.id)"])
+            "metadata index build failed", metadata: ["error.code": "\(failure.code.id)"])
     }
 
     /// Processes one batch of the app whose turn it is. A failure of one app is logged and does not stop other apps.

@@ -53,7 +53,7 @@ struct IndexHandler: CallHandler {
             throw .invalid(
                 "metadata.\(path.dotted)", reason: "is not indexed. The app's own server can add an index of it")
         case "building":
-            throw .invalid("metadata.\(path.dotted)", reason: "cannot be asked for yet, since its index is being built")
+            throw .invalid("metadata.\(path.dotted)", reason: "cannot be queried yet, because its index is being built")
         case "unknown_cursor":
             // Apps' own servers get this failure in all of their lists.
             throw isOfUser ? ConversationHandler.unknownCursor : .notFound("conversation in this list")
@@ -87,7 +87,7 @@ struct IndexHandler: CallHandler {
         if outcome == "too_many" {
             throw Failure.invalid(
                 "property",
-                reason: "cannot be indexed: the app has \(MetadataIndex.maximumPerApp) indexes, which is the most")
+                reason: "cannot be indexed: the app has the maximum of \(MetadataIndex.maximumPerApp) indexes")
         }
         if outcome == "removing" {
             throw Failure.invalid(

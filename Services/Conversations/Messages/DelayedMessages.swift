@@ -69,7 +69,7 @@ struct DelayedMessages: Service {
     private func report(_ error: any Error) {
         failures.increment()
         logger.warning(
-            "delayed messages could not be sent", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+            "sending of delayed messages failed", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
     /// The due work of one app, as found by one search.

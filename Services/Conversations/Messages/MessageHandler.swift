@@ -145,7 +145,8 @@ struct MessageHandler: CallHandler {
         let message = request.message
         let caller = try Caller(app: message.appID, user: message.actor, context)
         guard (1000...300_000).contains(request.delayMs), (0...request.delayMs).contains(request.typingMs) else {
-            throw Failure.invalid("schedule", reason: "must be a delay from 1 to 300 s, and no more of typing")
+            throw Failure.invalid(
+                "schedule", reason: "must have a delay from 1 to 300 s, and at most that time of typing")
         }
         let (id, conversation) = (
             try MessageID(contract: message.id), try ConversationID(contract: message.conversationID)

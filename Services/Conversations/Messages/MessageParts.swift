@@ -15,12 +15,12 @@ enum MessageParts {
     /// Returns the failure for a message whose `content` cannot be sent.
     static func unsendable(_ content: ContentID, in parts: [MessagePart]) -> Failure {
         let index = parts.firstIndex { $0.contentID == content } ?? 0
-        return .invalid("parts.\(index).content", reason: "is not content that was uploaded, and that you may send")
+        return .invalid("parts.\(index).content", reason: "is not uploaded content that you may send")
     }
 
     /// Returns the failure for a message of an app's own server that states a wrong content size.
     static func otherSize(at index: Int) -> Failure {
-        .invalid("parts.\(index).content", reason: "has another size than was uploaded")
+        .invalid("parts.\(index).content", reason: "does not have the size of the uploaded content")
     }
 }
 

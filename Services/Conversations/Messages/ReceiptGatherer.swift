@@ -37,8 +37,10 @@ final class ReceiptGatherer: Sendable {
     private let audienceLimit: Int
     private let recordedApps: RecordedApps?
     private let waiting = Mutex<[Receipt]>([])
-    private let given = Counter(label: "strata_conversations_receipts_total")
-    private let changes = Counter(label: "strata_conversations_receipt_changes_total")
+    /// The number of receipts asked for, with or without an effect.
+    private let receiptCounter = Counter(label: "strata_conversations_receipts_total")
+    /// The number of changes published for receipts.
+    private let changeCounter = Counter(label: "strata_conversations_receipt_changes_total")
 
     /// - Parameters:
     ///   - window: the time for which the first receipt waits for others.
@@ -61,7 +63,7 @@ final class ReceiptGatherer: Sendable {
     func give(
         _ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID
     ) async throws(Failure) -> LogPosition {
-        given.increment()
+        receiptCounter.increment()
         let result = await withCheckedContinuation { answer in
             let receipt = Receipt(app: app, user: user, message: message, kind: kind, answer: answer)
             let isFirst = waiting.withLock { waiting in
@@ -81,20 +83,22 @@ final class ReceiptGatherer: Sendable {
         }
         let deadline = ContinuousClock.now + Self.patience
         do throws(Failure) {
-            let places = try await locate(receipts, deadline: deadline)
+            let located = try await locate(receipts, deadline: deadline)
             await withTaskGroup(of: Void.self) { group in
-                for (place, receipts) in places.batches {
-                    group.addTask { await self.give(receipts, at: place, deadline: deadline) }
+                for (place, receipts) in located.batches {
+                    group.addTask { await self.writeBatch(receipts, at: place, deadline: deadline) }
                 }
             }
-            for receipt in places.lost { receipt.answer.resume(returning: .failure(.notFound("message"))) }
+            for receipt in located.unknown { receipt.answer.resume(returning: .failure(.notFound("message"))) }
         } catch {
             for receipt in receipts { receipt.answer.resume(returning: .failure(error)) }
         }
     }
 
-    private typealias Located = (batches: [(Place, [Receipt])], lost: [Receipt])
+    /// Receipts grouped by conversation, and those of messages that do not exist or are not visible to the user.
+    private typealias Located = (batches: [(Place, [Receipt])], unknown: [Receipt])
 
+    /// Finds the conversations of receipts' messages, and divides the receipts into batches.
     private func locate(_ receipts: [Receipt], deadline: ContinuousClock.Instant) async throws(Failure) -> Located {
         var conversations: [Int: ConversationID] = [:]
         for (app, numbers) in Dictionary(grouping: receipts.indices, by: { receipts[$0].app }) {
@@ -119,7 +123,7 @@ final class ReceiptGatherer: Sendable {
         var batches: [Place: [Receipt]] = [:]
         for (number, receipt) in receipts.enumerated() {
             guard let conversation = conversations[number] else {
-                located.lost.append(receipt)
+                located.unknown.append(receipt)
                 continue
             }
             let place = Place(app: receipt.app, conversation: conversation)
@@ -134,10 +138,10 @@ final class ReceiptGatherer: Sendable {
     }
 
     /// Writes a batch of one conversation and answers each caller.
-    private func give(_ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant) async {
-        let (outcomes, told): ([String], LogPosition)
+    private func writeBatch(_ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant) async {
+        let (outcomes, position): ([String], LogPosition)
         do throws(Failure) {
-            (outcomes, told) = try await write(receipts, at: place, deadline: deadline)
+            (outcomes, position) = try await write(receipts, at: place, deadline: deadline)
         } catch {
             for receipt in receipts { receipt.answer.resume(returning: .failure(error)) }
             return
@@ -147,7 +151,7 @@ final class ReceiptGatherer: Sendable {
             let result: Result<LogPosition, Failure>
             do throws(Failure) {
                 try Refusal.check(outcome, what: "message")
-                result = .success(outcome == "ok" ? told : .empty)
+                result = .success(outcome == "ok" ? position : .empty)
             } catch {
                 result = .failure(error)
             }
@@ -170,7 +174,7 @@ final class ReceiptGatherer: Sendable {
                 GiveRecordedReceipts(receipts: query), lockKey: place.conversation.lockKey, deadline: deadline)
             : try await database.run(query, lockKey: place.conversation.lockKey, deadline: deadline)
         do {
-            guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+            guard let row = rows.first else { throw Failure(.internalServerError, "An internal error occurred.") }
             let columns = try rows.columns(of: GiveGatheredReceipts.self)
             let outcomes = try row[columns.outcomes]
             guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else {
@@ -184,7 +188,7 @@ final class ReceiptGatherer: Sendable {
     }
 
     private func publish(_ change: Change) {
-        changes.increment()
+        changeCounter.increment()
         publisher.publish([change])
     }
 }

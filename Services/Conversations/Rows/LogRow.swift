@@ -43,7 +43,7 @@ struct LogRow {
 
     init(_ row: Row, by columns: LogColumns) throws {
         guard let entry = Entry(rawValue: try row[columns.entry]) else {
-            throw Failure(.internalServerError, "Something went wrong on our side.")
+            throw Failure(.internalServerError, "An internal error occurred.")
         }
         self.entry = entry
         app = try row[optional: columns.app].map { AppID(rawValue: $0) }
@@ -238,7 +238,7 @@ extension LogRow {
         _ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]
     ) throws -> Change {
         guard let app, let conversation else {
-            throw Failure(.internalServerError, "Something went wrong on our side.")
+            throw Failure(.internalServerError, "An internal error occurred.")
         }
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor,
@@ -313,12 +313,12 @@ extension LogRow {
             return .partsChanged(
                 id: try requiredMessageID(), ordinal: ordinal, operations.edits.map(\.edit),
                 message?.message(identities))
-        default: throw Failure(.internalServerError, "Something went wrong on our side.")
+        default: throw Failure(.internalServerError, "An internal error occurred.")
         }
     }
 
     private func requiredMessageID() throws -> MessageID {
-        guard let messageID else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        guard let messageID else { throw Failure(.internalServerError, "An internal error occurred.") }
         return messageID
     }
 }

@@ -59,7 +59,7 @@ struct Maintenance: Service {
         // Count one failure for a turn, because all steps fail together during an outage.
         failures.increment()
         logger.warning(
-            "maintenance could not be done",
+            "maintenance failed",
             metadata: [
                 "maintenance.steps": "\(failed.map(\.step).joined(separator: ","))",
                 "error.code": "\(first.failure.code.id)",

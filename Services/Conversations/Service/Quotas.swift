@@ -49,31 +49,35 @@ enum QuotaRefusal: String {
         case .followed:
             .invalid(
                 "user_ids",
-                reason: "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
-        case .blocked: .invalid("blocks", reason: "would be more than \(quotas.blocked ?? 0) users")
+                reason:
+                    "would exceed your limit of \(quotas.followed ?? 0) followed users without a common conversation")
+        case .blocked: .invalid("blocks", reason: "would exceed the limit of \(quotas.blocked ?? 0) blocked users")
         case .pushTokens:
-            .invalid("device_id", reason: "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
+            .invalid("device_id", reason: "would exceed your limit of \(quotas.pushTokens ?? 0) devices")
         case .uploads:
             .invalid(
                 length,
-                reason: "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
+                reason: "would exceed your limit of \(quotas.uploads ?? 0) contents outside of messages")
         case .uploadBytes:
             .invalid(
-                length, reason: "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
+                length,
+                reason: "would exceed your limit of \(quotas.uploadBytes ?? 0) bytes of content outside of messages")
         case .appUploads:
             .invalid(
                 length,
                 reason:
-                    "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message"
+                    "would exceed the app's limit of \(quotas.appUploads ?? 0) contents outside of messages"
             )
         case .appUploadBytes:
             .invalid(
                 length,
-                reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
+                reason:
+                    "would exceed the app's limit of \(quotas.appUploadBytes ?? 0) bytes of content outside of messages"
+            )
         case .delayedMessages:
             .invalid(
                 "schedule",
-                reason: "would be of one of more than \(quotas.delayedMessages ?? 0) delayed messages of this app")
+                reason: "would exceed the app's limit of \(quotas.delayedMessages ?? 0) delayed messages")
         case .additions:
             .invalid(
                 "participants", reason: "names a user whom you have added to too many conversations within an hour")

@@ -81,7 +81,7 @@ final class Erasures: Service {
     private func report(_ error: any Error) {
         failures.increment()
         logger.warning(
-            "the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+            "user erasure failed", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
     }
 
     /// Runs one transaction for the app whose turn it is. A failure of one app is logged and does not stop other apps.

@@ -68,7 +68,7 @@ struct Publisher: Sendable {
         } catch {
             // A client cannot cause this error, because the service's own values always encode.
             unpublishable.increment()
-            logger.error("a publication could not be encoded", metadata: ["error.type": "\(type(of: error))"])
+            logger.error("publication cannot be encoded", metadata: ["error.type": "\(type(of: error))"])
         }
     }
 }

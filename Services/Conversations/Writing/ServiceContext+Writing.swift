@@ -38,7 +38,7 @@ extension ServiceContext {
             throw Failure(postgres: error)
         }
         if caller.idempotencyKey == nil, rows.isEmpty {
-            throw Failure(.internalServerError, "Something went wrong on our side.")
+            throw Failure(.internalServerError, "An internal error occurred.")
         }
         do throws(PostgresError) {
             return try WriteResult(rows, isNamed: caller.idempotencyKey != nil)

@@ -51,7 +51,7 @@ struct ContentSweeper: Service {
             try await sweep()
         } catch {
             failures.increment()
-            logger.warning("unreferenced content could not be removed", metadata: ["error.code": "\(error.code.id)"])
+            logger.warning("removal of unreferenced content failed", metadata: ["error.code": "\(error.code.id)"])
         }
     }
 
@@ -76,7 +76,7 @@ struct ContentSweeper: Service {
         do throws(ContentStoreError) {
             let count = try await store.removeLeftovers()
             if count > 0 {
-                logger.info("removed what unfinished uploads have left", metadata: ["content.count": "\(count)"])
+                logger.info("files of unfinished uploads removed", metadata: ["content.count": "\(count)"])
             }
         } catch {
             failures.increment()

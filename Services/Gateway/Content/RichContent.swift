@@ -31,14 +31,14 @@ extension ContentStoreError {
     /// Returns the failure for the client, and logs the errors that concern the operator.
     func failure(logger: Logger) -> Failure {
         switch self {
-        case .wrongLength: return Failure(.invalidRequest, "The body has another number of bytes than was announced.")
+        case .wrongLength: return Failure(.invalidRequest, "The body does not have the announced number of bytes.")
         case .brokenOff: return Failure(.invalidRequest, "The body ended too early.")
         case .superseded: return Failure(.invalidRequest, "Another upload to the same URL has begun.")
         case .full(let reason):
-            logger.error("there is no room for rich content", metadata: ["error.message": "\(reason)"])
+            logger.error("content directory is full", metadata: ["error.message": "\(reason)"])
             return .unavailable
         case .failed(let reason):
-            logger.error("rich content cannot be stored or read", metadata: ["error.message": "\(reason)"])
+            logger.error("content directory cannot be read or written", metadata: ["error.message": "\(reason)"])
             return .unavailable
         }
     }

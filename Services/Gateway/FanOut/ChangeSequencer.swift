@@ -27,6 +27,7 @@ struct ChangeSequencer {
     /// True if changes wait for a predecessor.
     var hasGap: Bool { last != nil && !early.isEmpty }
 
+    /// The first change behind the gap; nil without a gap.
     var firstEarly: Change? { hasGap ? early.first : nil }
 
     /// Handles a change from pub/sub or from the log.
@@ -62,6 +63,7 @@ struct ChangeSequencer {
         if early.count > Self.earlyLimit { early.removeLast() }
     }
 
+    /// Removes and returns the early changes that continue the sequence, and advances ``last`` past them.
     private mutating func takeContinuation() -> [Change] {
         var taken = 0
         while taken < early.count, let last, early[taken].position == last.next {

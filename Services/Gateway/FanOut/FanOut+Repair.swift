@@ -20,7 +20,7 @@ extension FanOut {
             case .openGap(let time):
                 subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
             case .closeGap(let counts):
-                subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, counts: counts) } }
+                subscription.loops.forEach { registries[$0].enqueue { $0.repairEnded(of: id, counts: counts) } }
             case .read(let position): readLog(of: id, after: position, for: subscription)
             case .checkLater(let wait):
                 loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.repairIfBehind() } }
@@ -39,6 +39,7 @@ extension FanOut {
         perform(event(&subscription.feed), for: id, subscription: subscription)
     }
 
+    /// Reads the log for the feed, with the counts of the users who have sockets in the conversation.
     private func readLog(of id: ConversationID, after position: Position, for subscription: Subscription) {
         metrics.repairs.increment()
         let interested = registries.filter { subscription.loops.contains($0.index) }
@@ -129,19 +130,19 @@ extension FanOut {
         switch heads.epochs.answered(answer.epoch, at: loop.now) {
         case .follow: compare(answer)
         case .ignore: heads.reconciler.failed()
-        case .startAnew: startAnew()
+        case .startAnew: beginEra()
         }
     }
 
     /// Discards all sequences after an epoch change, because positions now mean other changes. All clients reconnect
     /// and replay.
-    private func startAnew() {
-        logger.warning("the database is another one than before: all sockets are sent away to come back and replay")
-        metrics.startsAnew.increment()
-        heads.reconciler.startedAnew(at: loop.now)
+    private func beginEra() {
+        logger.warning("database epoch changed, closing all sockets for a replay")
+        metrics.epochChanges.increment()
+        heads.reconciler.restart(at: loop.now)
         for subscription in conversations.values { subscription.feed = ConversationFeed() }
         for subscription in users.values { subscription.feed = UserFeed() }
-        for registry in registries { registry.enqueue { [era] in $0.startAnew(era: era) } }
+        for registry in registries { registry.enqueue { [era] in $0.beginEra(era) } }
         // The known clock may belong to another database, or may have been set after these heads were read.
         useClock(nil)
         scheduleEpochCheck()
@@ -164,6 +165,8 @@ extension FanOut {
         loop.execute { if self.heads.epochs.isForeign(epoch) { self.scheduleEpochCheck() } }
     }
 
+    /// Compares the heads with the feeds. Schedules a check for each head that is ahead, and closes the sockets that
+    /// the comparison cannot cover.
     private func compare(_ answer: Heads) {
         let finding = heads.reconciler.answered(asOf: answer.asOf, at: loop.now)
         if let time = finding.missedBefore { closeSockets(openedBefore: time) }
@@ -207,8 +210,7 @@ extension FanOut {
     /// Closes all sockets opened before `time`. Heads could not be compared for longer than services remember, so only
     /// a replay can bring their missed changes.
     private func closeSockets(openedBefore time: NIODeadline) {
-        logger.warning(
-            "heads could not be compared for too long: sockets from before are sent away to come back and replay")
+        logger.warning("comparison of heads overdue, closing older sockets for a replay")
         for registry in registries { registry.enqueue { $0.closeSockets(openedBefore: time) } }
     }
 }

@@ -48,7 +48,7 @@ package final class FanOut: @unchecked Sendable {
         let malformed = Counter(label: "strata_gateway_publications_malformed_total")
         /// Publications of another epoch than the current one.
         let foreign = Counter(label: "strata_gateway_publications_foreign_total")
-        let startsAnew = Counter(label: "strata_gateway_epoch_changes_total")
+        let epochChanges = Counter(label: "strata_gateway_epoch_changes_total")
         let repairs = Counter(label: "strata_gateway_gap_repairs_total")
         let headsFound = Counter(label: "strata_gateway_changes_found_by_heads_total")
     }
@@ -310,7 +310,7 @@ extension FanOut: RedisSubscriberDelegate {
             }
         } catch {
             metrics.malformed.increment()
-            logger.warning("a publication could not be decoded", metadata: ["error.type": "\(type(of: error))"])
+            logger.warning("publication cannot be decoded", metadata: ["error.type": "\(type(of: error))"])
         }
     }
 
@@ -327,15 +327,15 @@ extension FanOut: RedisSubscriberDelegate {
 
     package func subscriberDidLoseConnection() {
         onLoop {
-            self.logger.warning("pub/sub is away; heads are compared every second")
+            self.logger.warning("pub/sub unavailable, comparing heads every second")
             self.scheduleHeads()
         }
     }
 
     package func subscriberDidRecover() {
         onLoop {
-            self.logger.info("pub/sub is back")
-            self.heads.reconciler.recovered(at: self.loop.now)
+            self.logger.info("pub/sub available again")
+            self.heads.reconciler.pubSubRecovered(at: self.loop.now)
             self.fetchHeads()
         }
     }

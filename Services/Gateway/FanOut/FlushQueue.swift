@@ -13,14 +13,16 @@ struct FlushQueue {
     private var spareBuffers: [ByteBuffer] = []
     /// The lowest number of spare buffers since the last upkeep. That many can be freed.
     private var idleBuffers = 0
+    /// The sockets with packets to flush, in order. Each occurs once.
     private var dirty: [any RegisteredSocket] = []
-    private var isPlanned = false
+    /// True if a flush is scheduled and has not begun.
+    private var isScheduled = false
 
     /// Adds a socket with packets to flush.
     /// - Returns: true if the caller must schedule a flush.
-    mutating func touched(_ socket: any RegisteredSocket) -> Bool {
+    mutating func add(_ socket: any RegisteredSocket) -> Bool {
         dirty.append(socket)
-        return plan()
+        return schedule()
     }
 
     /// True if the flush is delayed, so that packets of the meantime are included.
@@ -28,11 +30,15 @@ struct FlushQueue {
 
     /// Starts a flush and returns the number of sockets in it. Sockets added later wait for the next turn.
     mutating func begin() -> Int {
-        isPlanned = false
+        isScheduled = false
         return dirty.count
     }
 
     /// Returns the next socket to flush, or nil at the end of the flush or of the turn's byte limit.
+    /// - Parameters:
+    ///   - count: the number of sockets flushed so far.
+    ///   - sockets: the number of sockets in the flush, from ``begin()``.
+    ///   - bytes: the number of bytes written so far.
     func next(after count: Int, of sockets: Int, bytes: Int) -> (any RegisteredSocket)? {
         count < sockets && bytes < Self.turnBytes ? dirty[count] : nil
     }
@@ -45,17 +51,19 @@ struct FlushQueue {
             return false
         }
         dirty.removeFirst(count)
-        return plan()
+        return schedule()
     }
 
-    private mutating func plan() -> Bool {
-        guard !isPlanned else { return false }
-        isPlanned = true
+    /// Returns true if the caller must schedule a flush. The flush then counts as scheduled.
+    private mutating func schedule() -> Bool {
+        guard !isScheduled else { return false }
+        isScheduled = true
         return true
     }
 
     // MARK: Buffers
 
+    /// Returns an empty buffer, a spare one if possible.
     mutating func takeBuffer() -> ByteBuffer {
         let buffer = spareBuffers.popLast() ?? ByteBuffer()
         idleBuffers = min(idleBuffers, spareBuffers.count)

@@ -32,10 +32,12 @@ struct HeadReconciler {
     private(set) var since: Timestamp?
     /// The time until which heads are compared as often as while pub/sub is unavailable.
     private(set) var mistrustedUntil: NIODeadline?
+    /// True while a comparison is in progress.
     private(set) var isAsking = false
     /// The time before which all changes are delivered or will be found by the next comparison. nil while no sockets
     /// are open.
     private var watchedSince: NIODeadline?
+    /// The beginning of the last comparison.
     private var askedAt: NIODeadline?
 
     init(timing: FanOutTiming) { self.timing = timing }
@@ -48,7 +50,8 @@ struct HeadReconciler {
         return .nanoseconds(Int64(Double(base.nanoseconds) * jitter))
     }
 
-    mutating func recovered(at now: NIODeadline) { mistrustedUntil = now + timing.mistrust }
+    /// Handles the recovery of pub/sub: for some time, publications can still be missing.
+    mutating func pubSubRecovered(at now: NIODeadline) { mistrustedUntil = now + timing.mistrust }
 
     /// Handles the opening of a socket.
     /// - Returns: true for the first socket. The database's clock is then unknown until heads are compared: without
@@ -73,11 +76,12 @@ struct HeadReconciler {
         return true
     }
 
+    /// Ends a comparison without an answer. The next one covers the same period.
     mutating func failed() { isAsking = false }
 
     /// Restarts after an epoch change, because earlier answers do not apply to the new epoch. The caller closes all
     /// sockets that may have missed changes.
-    mutating func startedAnew(at now: NIODeadline) {
+    mutating func restart(at now: NIODeadline) {
         isAsking = false
         since = nil
         watchedSince = askedAt ?? now
@@ -87,6 +91,8 @@ struct HeadReconciler {
     /// means that the clock was set, so heads of earlier changes cannot be requested.
     static let leap = Duration.seconds(60)
 
+    /// Ends a comparison with an answer.
+    /// - Parameter time: the database's clock at the time of the answer.
     mutating func answered(asOf time: Timestamp, at now: NIODeadline) -> Finding {
         isAsking = false
         let memory = since == nil ? Self.firstMemory : Self.memory

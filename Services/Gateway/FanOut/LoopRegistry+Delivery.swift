@@ -48,7 +48,7 @@ extension LoopRegistry {
             let registration = member.registration
             member.socket.deliver(
                 delivery,
-                as: !member.tracked.areCurrent
+                as: !member.countState.areCurrent
                     ? tails.withoutCounts(registration)
                     : isSender ? tails.sender(registration) : tails.other(registration),
                 values: member.values(messageCount: change.messageCount), stamp: stamp)
@@ -83,8 +83,8 @@ extension LoopRegistry {
                 continue
             }
             let rendering = delivery.rendering(
-                for: user, version: member.registration.version, includesCounts: member.tracked.areCurrent,
-                by: output.renderer, in: output.answers)
+                for: user, version: member.registration.version, includesCounts: member.countState.areCurrent,
+                by: output.renderer, in: output.budget)
             member.socket.deliver(
                 delivery, as: rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
@@ -95,11 +95,11 @@ extension LoopRegistry {
     /// Updates the counts of a member for a change.
     private func applyCounts(of delivery: Delivery, to index: Int, in conversation: LocalConversation) {
         let member = conversation.members[index]
-        conversation.members[index].tracked
+        conversation.members[index].countState
             .apply(
                 delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user,
                 isTold: !member.isHidden)
-        guard !member.tracked.isPending, conversation.members[index].tracked.isPending else { return }
+        guard !member.countState.isPending, conversation.members[index].countState.isPending else { return }
         // A packet without counts leaves the client's counts stale. Until they are sent, a replay must start before
         // this change.
         gapOpened(.conversation(conversation.id), since: delivery.change.createdAt)
@@ -157,15 +157,15 @@ extension LoopRegistry {
         for index in conversation.members.indices {
             let user = conversation.members[index].registration.key.user
             if let counts = conversation.loadedCounts[user], counts.position <= conversation.last {
-                conversation.members[index].tracked.take(counts)
+                conversation.members[index].countState.take(counts)
             }
             let member = conversation.members[index]
-            guard member.tracked.isPending else { continue }
+            guard member.countState.isPending else { continue }
             // The packets that bring the conversation back contain its counts.
             if member.isHidden {
-                conversation.members[index].tracked.settled()
-            } else if member.tracked.areCurrent {
-                conversation.members[index].tracked.settled()
+                conversation.members[index].countState.settled()
+            } else if member.countState.areCurrent {
+                conversation.members[index].countState.settled()
                 sendCounts(of: member, in: conversation)
             } else {
                 areAllKnown = false
@@ -177,8 +177,12 @@ extension LoopRegistry {
     /// Sends the final counts to a user who leaves. If they are unknown, the connection is closed, and the client's
     /// next replay brings them.
     private func sendCountsOnLeave(_ member: Member, in conversation: LocalConversation) {
-        guard member.tracked.isPending, !member.isHidden else { return }
-        if member.tracked.areCurrent { sendCounts(of: member, in: conversation) } else { member.socket.end(.goingAway) }
+        guard member.countState.isPending, !member.isHidden else { return }
+        if member.countState.areCurrent {
+            sendCounts(of: member, in: conversation)
+        } else {
+            member.socket.end(.goingAway)
+        }
     }
 
     private func sendCounts(of member: Member, in conversation: LocalConversation) {
@@ -187,7 +191,7 @@ extension LoopRegistry {
             reader: member.registration.key.user, unread: counts.unread(of: messages), total: counts.total(of: messages)
         )
         let tail = output.renderer.countsChanged(conversation.id, at: conversation.last)
-        member.socket.send(Rendering([tail], in: output.answers), values: values, stamp: stamp())
+        member.socket.send(Rendering([tail], in: output.budget), values: values, stamp: stamp())
     }
 
     /// Delivers a typing signal. It is ephemeral: a socket with a backlog does not receive it.
@@ -255,6 +259,6 @@ private struct PlainTails {
     private func rendering(for reader: Registration, includesCounts: Bool = true) -> Rendering {
         delivery.rendering(
             for: reader.key.user, version: reader.version, includesCounts: includesCounts, by: output.renderer,
-            in: output.answers)
+            in: output.budget)
     }
 }

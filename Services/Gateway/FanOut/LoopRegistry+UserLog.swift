@@ -39,9 +39,9 @@ extension LoopRegistry {
 
     /// Sends the deferred entries whose prerequisites have been met since the last call.
     package func flushDeferred() {
-        guard !deferring.sockets.isEmpty, !deferring.isFlushing else { return }
-        deferring.isFlushing = true
-        defer { deferring.isFlushing = false }
+        guard !deferring.sockets.isEmpty, !deferring.isSending else { return }
+        deferring.isSending = true
+        defer { deferring.isSending = false }
         var index = 0
         while index < deferring.sockets.count {
             let socket = deferring.sockets[index]
@@ -64,7 +64,7 @@ extension LoopRegistry {
         guard let (conversation, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
         // While the counts are unknown, they cannot be sent.
         return max(conversation.last, conversation.members[index].skip) >= position
-            && !conversation.members[index].tracked.isPending
+            && !conversation.members[index].countState.isPending
     }
 
     private func place(
@@ -101,7 +101,7 @@ extension LoopRegistry {
         let registration = socket.registration
         let tails = output.renderer.tails(for: change, version: registration.version, withLastMessage: withLastMessage)
         socket.send(
-            Rendering(tails, in: output.answers),
+            Rendering(tails, in: output.budget),
             values: ReaderValues(reader: registration.key.user, unread: 0, total: 0),
             stamp: stamp(atLeast: change.createdAt))
     }
@@ -111,7 +111,7 @@ extension LoopRegistry {
     ) {
         var change = change
         guard let (conversation, index) = place(of: socket, in: id) else {
-            guard let left = socket.membership.left[id], left.seenUpTo > upTo else {
+            guard let left = socket.membership.departures[id], left.seenUpTo > upTo else {
                 return sendUserChange(change, to: socket)
             }
             // The user left after the deletion, and after a message that had brought the conversation back. They
@@ -146,7 +146,7 @@ extension LoopRegistry {
         guard let (conversation, index) = place(of: socket, in: id) else {
             var change = change
             // The user left afterwards and was not notified, because the conversation was hidden.
-            if let left = socket.membership.left[id] { change.content = .conversationShown(left.after(view)) }
+            if let left = socket.membership.departures[id] { change.content = .conversationShown(left.after(view)) }
             return sendUserChange(change, to: socket)
         }
         guard conversation.members[index].isHidden else { return }
@@ -158,7 +158,7 @@ extension LoopRegistry {
         } else {
             sendUserChange(change, to: socket)
             conversation.members[index].isHidden = false
-            conversation.members[index].tracked.take(view.counts)
+            conversation.members[index].countState.take(view.counts)
         }
     }
 
@@ -171,14 +171,14 @@ extension LoopRegistry {
         let position = view.conversation.position
         var change = change
         guard let (conversation, index) = place(of: socket, in: view.conversation.id) else {
-            guard let left = socket.membership.left[view.conversation.id] else {
+            guard let left = socket.membership.departures[view.conversation.id] else {
                 return sendUserChange(change, to: socket)
             }
             // The user left afterwards and was notified. They keep the state of the conversation at their departure.
             change.content = content(left.after(view))
             return sendUserChange(change, to: socket, withLastMessage: left.lastMessagePosition <= position)
         }
-        conversation.members[index].tracked.take(view.counts)
+        conversation.members[index].countState.take(view.counts)
         let member = conversation.members[index]
         guard !member.isHidden else { return }
         var told = view

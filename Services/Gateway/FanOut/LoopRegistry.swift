@@ -36,8 +36,10 @@ package final class LoopRegistry: @unchecked Sendable {
         let socket: any RegisteredSocket
         /// The socket's registration, stored here because every delivery uses it.
         let registration: Registration
-        var tracked: MemberCounts
-        var counts: UserCounts { tracked.known }
+        /// The member's counts, with the record of whether the client has received them.
+        var countState: MemberCounts
+        /// The member's latest known counts, which can be outdated (``MemberCounts/areCurrent``).
+        var counts: UserCounts { countState.known }
         /// The position up to which the catch-up has sent the socket all changes.
         var skip: Position
         /// True if the user deleted the conversation from their devices and no message has followed. The next message
@@ -59,7 +61,8 @@ package final class LoopRegistry: @unchecked Sendable {
     /// The dependencies and metrics of deliveries.
     struct Output {
         let renderer: Renderer
-        let answers: AnswerBudget
+        /// The memory budget that renderings are charged to.
+        let budget: AnswerBudget
         let sockets = Meter(label: "strata_gateway_sockets")
         /// The number of changes delivered, counted once for each socket.
         let deliveries = Counter(label: "strata_gateway_deliveries_total")
@@ -68,7 +71,8 @@ package final class LoopRegistry: @unchecked Sendable {
     /// The sockets with deferred entries of their user's own log.
     struct Deferring {
         var sockets: [any RegisteredSocket] = []
-        var isFlushing = false
+        /// True while entries are being sent, so that a nested call of ``LoopRegistry/flushDeferred()`` does nothing.
+        var isSending = false
     }
 
     let index: Int
@@ -81,7 +85,8 @@ package final class LoopRegistry: @unchecked Sendable {
     var userSockets: [UserKey: UserSockets] = [:]
     var watchers = PresenceWatchers()
     private var limits = StampLimits()
-    var flushing = FlushQueue()
+    /// The sockets with packets to write at the end of the event-loop turn.
+    var flushQueue = FlushQueue()
     var deferring = Deferring()
     private var isDraining = false
     /// The ``FanOut/era`` of this loop's state.
@@ -95,7 +100,7 @@ package final class LoopRegistry: @unchecked Sendable {
         self.loop = loop
         self.fanOut = fanOut
         self.services = services
-        output = Output(renderer: renderer, answers: answers)
+        output = Output(renderer: renderer, budget: answers)
     }
 
     /// Runs `body` on the loop, after everything enqueued before. Callable from any thread.
@@ -121,7 +126,7 @@ package final class LoopRegistry: @unchecked Sendable {
     package func remove(_ socket: any RegisteredSocket) {
         let key = socket.registration.key
         socket.registration.deferredUserChanges = []
-        leaveAll(socket)
+        detachAll(socket)
         unwatchAll(socket)
         output.sockets.decrement()
         guard let user = userSockets[key] else { return }
@@ -133,15 +138,16 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// Resets a socket for a replay. It receives nothing until its catch-up has reached the fan-out's position.
-    package func startAnew(_ socket: any RegisteredSocket) {
-        leaveAll(socket)
+    /// Detaches a socket from all logs, for a replay. It receives nothing until its catch-up has reached the fan-out's
+    /// position.
+    package func resetForReplay(_ socket: any RegisteredSocket) {
+        detachAll(socket)
         socket.registration.userPosition = nil
         socket.registration.deferredUserChanges = []
     }
 
-    /// Removes the socket from all its conversations, without leave records.
-    package func leaveAll(_ socket: any RegisteredSocket) {
+    /// Detaches the socket from all its conversations, without reports to it. The user's participation is unaffected.
+    package func detachAll(_ socket: any RegisteredSocket) {
         var released: [ConversationID] = []
         for conversation in socket.registration.conversations {
             conversation.members.removeAll { $0.socket === socket }
@@ -151,6 +157,8 @@ package final class LoopRegistry: @unchecked Sendable {
         if !released.isEmpty { fanOut.releaseConversations(released, for: self) }
     }
 
+    /// Detaches the socket from a conversation and reports it to the socket, with a leave record
+    /// (``MembershipEvent/left(_:_:)``).
     /// - Parameter position: the position of the change that causes the departure.
     func leave(_ socket: any RegisteredSocket, from conversation: LocalConversation, at position: Position) {
         if let index = conversation.members.firstIndex(where: { $0.socket === socket }) {
@@ -213,7 +221,8 @@ package final class LoopRegistry: @unchecked Sendable {
         guard !registration.conversations.contains(where: { $0 === conversation }) else { return true }
         conversation.members.append(
             Member(
-                socket: socket, registration: registration, tracked: MemberCounts(point.counts), skip: point.position,
+                socket: socket, registration: registration, countState: MemberCounts(point.counts),
+                skip: point.position,
                 isHidden: point.isHidden))
         registration.conversations.append(conversation)
         return true
@@ -237,7 +246,7 @@ package final class LoopRegistry: @unchecked Sendable {
 
     /// Runs the periodic work of all sockets once a second, instead of one timer for each socket.
     package func upkeep(turn: Int) {
-        flushing.freeIdleBuffers()
+        flushQueue.freeIdleBuffers()
         flushDeferred()
         for user in userSockets.values {
             for socket in user.sockets { socket.upkeep(turn: turn) }
@@ -263,7 +272,8 @@ package final class LoopRegistry: @unchecked Sendable {
         userSockets.values.flatMap(\.sockets).sorted { $0.registration.since < $1.registration.since }
     }
 
-    /// Closes the sockets of a session whose end was published. A nil digest means all sessions of the user.
+    /// Handles the published end of a session: informs the services and closes the session's sockets. A nil digest
+    /// means all sessions of the user.
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
         services.sessionEnded(key, tokenDigest: tokenDigest)
         for socket in userSockets[key]?.sockets ?? []
@@ -272,8 +282,9 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// Closes the sockets of sessions that have ended without a received publication.
-    package func sessionsEnded(_ digests: Set<[UInt8]>) {
+    /// Closes the sockets of sessions that a periodic check found to have ended, because the publication can be lost.
+    /// - Parameter digests: the token digests of the ended sessions.
+    package func closeSockets(ofEndedSessions digests: Set<[UInt8]>) {
         for socket in socketsByAge() where digests.contains(socket.registration.tokenDigest) {
             socket.end(.sessionEnded)
         }
@@ -281,6 +292,7 @@ package final class LoopRegistry: @unchecked Sendable {
 
     // MARK: Gaps
 
+    /// Limits the times on packets to `time` until the log's gap closes. Has no effect for a log without sockets here.
     func gapOpened(_ log: StampLimits.Log, since time: Timestamp) {
         switch log {
         case .conversation(let id): if conversations[id] == nil { return }
@@ -289,11 +301,13 @@ package final class LoopRegistry: @unchecked Sendable {
         limits.gapOpened(log, since: time)
     }
 
+    /// Lifts the limit of ``gapOpened(_:since:)``.
     func gapClosed(_ log: StampLimits.Log) { limits.gapClosed(log) }
 
-    /// Closes a conversation's gap once all missing counts are sent.
+    /// Ends the repair of a conversation, whose missing changes have been delivered: sends the missing counts and
+    /// closes the gap. If counts are still unknown, the gap stays open and the fan-out reads them.
     /// - Parameter counts: the counts read along with the log.
-    func gapClosed(_ id: ConversationID, counts: [UserID: UserCounts]) {
+    func repairEnded(of id: ConversationID, counts: [UserID: UserCounts]) {
         if let conversation = conversations[id] {
             conversation.loadedCounts.merge(counts) { $0.position > $1.position ? $0 : $1 }
             // Until these counts are sent, no packet may carry a time from which a replay would omit them.
@@ -304,8 +318,9 @@ package final class LoopRegistry: @unchecked Sendable {
         flushDeferred()
     }
 
-    /// Discards all positions after an epoch change, and closes all sockets. Their clients reconnect and replay.
-    func startAnew(era: Int) {
+    /// Begins an era, after a change of the database's epoch: discards all positions and closes all sockets. Their
+    /// clients reconnect and replay.
+    func beginEra(_ era: Int) {
         self.era = era
         for conversation in conversations.values {
             conversation.cursor = LogCursor()
@@ -327,9 +342,11 @@ package final class LoopRegistry: @unchecked Sendable {
     /// The latest time that packets of this loop's sockets may be stamped with.
     package var ceiling: Timestamp? { limits.ceiling }
 
-    /// Returns the current time for a packet about a change made at `time`. The result is never before `time`.
+    /// Returns the time to state on a packet: the database's present time, but never before `time`.
     ///
-    /// If the database's clock is unknown, the result is the distant future, and each socket applies its own limit.
+    /// If the database's clock is unknown, the result is the distant future. Each socket lowers the result to its own
+    /// limit.
+    /// - Parameter time: the time of the change that the packet describes.
     package func stamp(atLeast time: Timestamp = Timestamp(microseconds: 0)) -> Stamp {
         Stamp(max(limits.clock?.now(at: loop.now) ?? .distantFuture, time))
     }

@@ -6,7 +6,7 @@ import StrataModel
 /// A published change states the counts that it causes; a change read from the log does not. After the latter, the
 /// counts of affected users are unknown until they are read. A packet never states counts older than its change. The
 /// client receives such a change without counts, and later one packet with both
-/// (``LoopRegistry/gapClosed(_:counts:)``).
+/// (``LoopRegistry/repairEnded(of:counts:)``).
 struct MemberCounts {
     private(set) var known: UserCounts
     /// The position of the last change that altered the counts without stating them.

@@ -21,11 +21,13 @@ package struct Membership {
     /// The time on the socket's last packet when the first of ``joins`` was added. A catch-up that runs before them
     /// must not send later times.
     package private(set) var waitingSince: Timestamp?
-    package private(set) var left: [ConversationID: LeaveRecord] = [:]
+    /// The last departure from each conversation.
+    package private(set) var departures: [ConversationID: LeaveRecord] = [:]
     /// Conversations that a running catch-up will attach. Entries of the user's own log about them are deferred.
     package var pending: Set<ConversationID> = []
-    /// Conversations that could not be shown, with the positions up to which their logs were read.
-    private var setAside: [ConversationID: Position] = [:]
+    /// Conversations that are set aside because they could not be shown, with the positions up to which their logs were
+    /// read.
+    private var unshown: [ConversationID: Position] = [:]
     /// The set-aside conversations that are being retried.
     private var retrying: Set<ConversationID> = []
     /// The number of retries since a conversation was last set aside for the first time.
@@ -35,9 +37,9 @@ package struct Membership {
     package func awaits(_ id: ConversationID) -> Bool { pending.contains(id) || joins[id] != nil }
 
     /// Clears the state for a replay, which finds all conversations to join.
-    package mutating func startedAnew() {
+    package mutating func reset() {
         pending = []
-        setAside = [:]
+        unshown = [:]
         retrying = []
         retryCount = 0
         joins = [:]
@@ -61,11 +63,11 @@ package struct Membership {
     ) -> Bool {
         if let known, position <= known { return false }
         // A late report: a catch-up has already covered the addition, together with the user's later removal.
-        if let left = left[id], position <= left.position { return false }
+        if let departure = departures[id], position <= departure.position { return false }
         // Reports about a conversation that cannot be shown are repeated. Retrying it each time would never end.
-        if let read = setAside[id] {
+        if let read = unshown[id] {
             if position <= read { return false }
-            setAside[id] = nil
+            unshown[id] = nil
             joins[id, default: Join()].after = read
         }
         waitingSince = waitingSince ?? shown
@@ -78,8 +80,8 @@ package struct Membership {
     /// Reports of earlier additions can follow. Joining because of them would send everything again, so they are
     /// discarded. Reports of later additions stay valid.
     package mutating func left(_ id: ConversationID, record: LeaveRecord) {
-        if record.position > left[id]?.position ?? .zero { left[id] = record }
-        setAside[id] = nil
+        if record.position > departures[id]?.position ?? .zero { departures[id] = record }
+        unshown[id] = nil
         retrying.remove(id)
         guard var join = joins[id] else { return }
         if let after = join.after, after < record.position { join.after = nil }
@@ -89,7 +91,7 @@ package struct Membership {
 
     /// Handles the attachment of the socket to the conversation, after it has received all changes up to `position`.
     package mutating func attached(_ id: ConversationID, at position: Position) {
-        setAside[id] = nil
+        unshown[id] = nil
         retrying.remove(id)
         guard let addition = joins[id]?.addition, addition <= position else { return }
         joins[id]?.addition = nil
@@ -104,7 +106,7 @@ package struct Membership {
         if !new.isEmpty { retryCount = 0 }
         retrying.subtract(conversations.keys)
         for (id, position) in conversations {
-            setAside[id] = position
+            unshown[id] = position
             if let addition = joins[id]?.addition, addition <= position { joins[id]?.addition = nil }
             if let join = joins[id], join.after == nil, join.addition == nil { joins[id] = nil }
         }
@@ -113,10 +115,10 @@ package struct Membership {
 
     /// Takes all set-aside conversations for a retry.
     package mutating func takeSetAside() -> [ConversationID: Position] {
-        defer { setAside = [:] }
+        defer { unshown = [:] }
         retryCount += 1
-        retrying.formUnion(setAside.keys)
-        return setAside
+        retrying.formUnion(unshown.keys)
+        return unshown
     }
 
     /// Takes the conversations that can be joined now, with the positions after which to read. Conversations that the
@@ -128,7 +130,7 @@ package struct Membership {
             // The user may have been added and removed several times without a report, since the user left or the
             // socket opened. The log begins for the user at their first addition; entries from before the socket's time
             // are skipped.
-            ready[id] = join.after ?? left[id]?.position ?? .zero
+            ready[id] = join.after ?? departures[id]?.position ?? .zero
         }
         for id in ready.keys {
             joins[id] = nil

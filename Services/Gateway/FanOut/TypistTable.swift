@@ -18,6 +18,7 @@ struct TypistTable {
 
     var isEmpty: Bool { table.isEmpty }
 
+    /// Records a signal of the presence service.
     /// - Parameter end: the time at which typing ends unless another signal arrives.
     mutating func heard(_ signal: TypingSignal, until end: NIODeadline) {
         if signal.action == .finished {
@@ -27,7 +28,8 @@ struct TypistTable {
         }
     }
 
-    /// Returns true if the user is typing and the end was not requested since the last signal.
+    /// Marks the user's typing as ending. The caller then has the presence service end it.
+    /// - Returns: false if the user is not typing, or if the end was requested since the last signal.
     mutating func beginEnding(_ user: UserID, in conversation: ConversationID) -> Bool {
         guard table[conversation]?[user]?.isEnding == false else { return false }
         table[conversation]?[user]?.isEnding = true
@@ -39,9 +41,10 @@ struct TypistTable {
         if table[conversation]?.isEmpty == true { table[conversation] = nil }
     }
 
+    /// Removes the typists of a conversation without sockets here.
     mutating func forget(_ conversation: ConversationID) { table[conversation] = nil }
 
-    /// Removes and returns all typists whose last signal has expired. The order does not depend on that of the table.
+    /// Removes all typists whose last signal has expired, and returns a `finished` signal for each, in a stable order.
     mutating func takeEnded(at now: NIODeadline) -> [TypingSignal] {
         var ended: [TypingSignal] = []
         for (conversation, typists) in table {

@@ -65,7 +65,7 @@ final class ClientConnections: Sendable {
         }
         if isNews {
             logger.error(
-                "new connections are refused, there are as many as there may be",
+                "connection limit reached, refusing new connections",
                 metadata: ["settings.key": "STRATA_CONNECTIONS", "listener.connections": "\(total)"])
         }
         return refusal
@@ -83,7 +83,7 @@ final class ClientConnections: Sendable {
         }
         open.record(total)
         if isNews {
-            logger.notice("new connections are accepted again", metadata: ["listener.connections": "\(total)"])
+            logger.notice("accepting new connections again", metadata: ["listener.connections": "\(total)"])
         }
     }
 

@@ -174,7 +174,7 @@ struct NewContent: RESTRequest {
         guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), !text.isEmpty else {
             throw .invalid(name, reason: "must be a number of bytes")
         }
-        guard let size = Int(text), size <= most else { throw .invalid(name, reason: "is more than \(most)") }
+        guard let size = Int(text), size <= most else { throw .invalid(name, reason: "must be at most \(most)") }
         return size
     }
 
@@ -226,7 +226,7 @@ private struct DownloadRequest: RESTRequest {
 
 extension GatewayServices {
     fileprivate func richContent() throws(Failure) -> RichContent {
-        guard let content else { throw Failure(.serviceUnavailable, "This server does not keep rich content.") }
+        guard let content else { throw Failure(.serviceUnavailable, "This server does not store rich content.") }
         return content
     }
 }

@@ -171,7 +171,7 @@ final class RESTRoutes {
             for method in methods where !names.contains(method.rawValue) {
                 group.on("", method: method) { _, context -> Response in
                     throw errors.failed(
-                        Failure(.methodNotAllowed, "This path has only \(allowed)."), in: context,
+                        Failure(.methodNotAllowed, "This path supports only \(allowed)."), in: context,
                         headers: [.allow: allowed])
                 }
             }
@@ -183,7 +183,7 @@ final class RESTRoutes {
             let group = router.group(path).add(middleware: beforeServerRoutes)
             for method in methods {
                 group.on("", method: method) { _, context -> Response in
-                    throw errors.failed(Failure(.invalidEndpoint, "There is no such path."), in: context)
+                    throw errors.failed(Failure(.invalidEndpoint, "The path is unknown."), in: context)
                 }
             }
         }

@@ -104,7 +104,7 @@ struct RefusedRequest: Sendable {
         malformed = object(.invalidRequest, message: "What came is not an HTTP request.")
         largeHead = object(.invalidRequest, message: "The head of the request is too large.")
         host = object(.invalidRequest, message: "The request must have one Host header.")
-        method = object(.methodNotAllowed, message: "There is no such method.")
+        method = object(.methodNotAllowed, message: "The method is unknown.")
         timeout = object(.requestTimeout, message: "The request took too long to arrive.")
         busy =
             RESTAnswer.json { renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json

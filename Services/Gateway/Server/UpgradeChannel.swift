@@ -137,7 +137,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             case .webSocket, .refused: try await value.channel.closeFuture.get()
             }
         } catch {
-            logger.debug("a connection ended before its first request", metadata: ["error.type": "\(type(of: error))"])
+            logger.debug("connection closed before its first request", metadata: ["error.type": "\(type(of: error))"])
             value.channel.close(promise: nil)
         }
     }

@@ -76,13 +76,13 @@ public final class GatewayService: StrataService {
 
     private static func contentStore(settings: GatewaySettings, logger: Logger) throws -> (any ContentStore)? {
         guard let directory = settings.content.directory else {
-            logger.notice("rich content is not taken, since STRATA_CONTENT_DIRECTORY is not set")
+            logger.notice("rich content disabled: STRATA_CONTENT_DIRECTORY is not set")
             return nil
         }
         do {
             return try FileContentStore(directory: directory)
         } catch {
-            logger.error("the directory for rich content cannot be used", metadata: ["error.message": "\(error)"])
+            logger.error("content directory cannot be used", metadata: ["error.message": "\(error)"])
             throw SettingsError(
                 key: "STRATA_CONTENT_DIRECTORY", problem: .invalid,
                 expected: "a directory that the gateway can write to")

@@ -66,7 +66,7 @@ extension Socket {
     func startReplay(_ request: SocketRequest, from time: Timestamp) {
         if let replay = requests.begin(replay: request) {
             // The client has abandoned the previous replay, but every request gets an answer.
-            respond(to: replay, .failure(Failure(.invalidOperation, "Another replay was asked for.")))
+            respond(to: replay, .failure(Failure(.invalidOperation, "Another replay was requested.")))
         }
         perform(catchUps.schedule.replay(from: time, at: moment))
     }
@@ -98,7 +98,7 @@ extension Socket {
             switch action {
             case .limit(let limit): apply(limit)
             case .cancel: catchUps.stop()
-            case .leaveConversations: registry.startAnew(self)
+            case .leaveConversations: registry.resetForReplay(self)
             case .run(let catchUp, let attempt): run(catchUp, attempt: attempt)
             case .answerReplay(let result): answerReplay(result)
             case .flushPendingTyping: flushPendingTyping()

@@ -60,7 +60,7 @@ extension Socket {
         if isWritable {
             for waiter in outbox.takeDrainWaiters() { waiter.succeed() }
         } else if outbox.pumped(isChannelWritable: context.channel.isWritable) {
-            registry.touched(self)
+            registry.scheduleFlush(of: self)
         }
         return count
     }
@@ -128,7 +128,7 @@ extension Socket {
         outbox.dropUnbegun()
         sendClose(.tooSlow)
         cutOff(after: .seconds(1))
-        registry.leaveAll(self)
+        registry.detachAll(self)
         catchUps.task?.cancel()
     }
 

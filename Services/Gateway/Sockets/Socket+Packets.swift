@@ -17,7 +17,7 @@ extension Socket {
         var limit = registry.ceiling
         if let owed = registration.firstDeferredChangeTime { limit = min(limit ?? owed, owed) }
         if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) {
-            registry.touched(self)
+            registry.scheduleFlush(of: self)
         }
     }
 

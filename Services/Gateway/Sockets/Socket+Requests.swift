@@ -42,7 +42,7 @@ extension Socket {
             return respond(to: request, .failure(.unavailable))
         }
         guard let method = SocketMethod(rawValue: request.packet.method) else {
-            return respond(to: request, .failure(Failure(.invalidOperation, "There is no such method.")))
+            return respond(to: request, .failure(Failure(.invalidOperation, "The method is unknown.")))
         }
         switch method {
         case .readCounter:

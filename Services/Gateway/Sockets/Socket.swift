@@ -42,14 +42,14 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             // The failure names properties, but never contains their values.
             case .unreadable(let failure): "A packet cannot be read: \(failure.message)"
             case .tooLarge: "A frame, or a message of several frames, is larger than 1 MB."
-            case .protocolAbuse: "The client goes on sending more than it may."
-            case .protocolError: "What came is not a WebSocket frame that a client may send."
+            case .protocolAbuse: "The client keeps exceeding its limits."
+            case .protocolError: "A frame violates the WebSocket protocol."
             case .sessionEnded: "The session has ended. Sign in again."
-            case .idle: "Nothing was heard of the client for too long. Connect again, and replay."
-            case .tooSlow: "The client does not read what it is sent. Connect again, and replay."
-            case .behind: "The client is owed changes, and does not ask for them. Connect again, and replay."
+            case .idle: "The client was silent for too long. Connect again, and replay."
+            case .tooSlow: "The client reads too slowly. Connect again, and replay."
+            case .behind: "The client has not requested the replay of missed changes. Connect again, and replay."
             case .tooMuch: "There are more changes than can be sent at once. Connect again, and replay."
-            case .noRoom: "The server has no room for what the client sends. Connect again later, and replay."
+            case .noRoom: "The server's input buffers are full. Connect again later, and replay."
             case .slowMessage: "A message took too long to arrive. Connect again, and replay."
             }
         }

@@ -82,7 +82,7 @@ final class SocketLoop: @unchecked Sendable {
             guard !ended.isEmpty else { return }
             enqueue { home in
                 for digest in ended { home.services.sessions.forget(tokenDigest: digest) }
-                home.registry.sessionsEnded(ended)
+                home.registry.closeSockets(ofEndedSessions: ended)
             }
         }
     }

@@ -151,7 +151,7 @@ package struct CatchUpSchedule: Sendable {
 
     /// Handles `Event.replay`: starts anew from the given time, regardless of the current phase.
     package mutating func replay(from time: Timestamp, at moment: Moment) -> [Action] {
-        membership.startedAnew()
+        membership.reset()
         phase = .catchingUp
         return [.cancel, .leaveConversations, .limit(.replayBegins(at: time))]
             + begin(.replay(since: time.advanced(by: .zero - CatchUpTiming.replayMargin)), at: moment)

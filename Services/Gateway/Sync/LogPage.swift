@@ -6,6 +6,7 @@ package struct LogPage: Sendable {
     package enum Entry: Sendable {
         case change(Change)
         case userChange(UserChange)
+        /// A change that the user does not see. Only the cursor of the conversation advances, to this position.
         case skipped(ConversationID, Position)
 
         /// The time of the entry; nil for a skipped entry, which is not sent.
@@ -17,8 +18,10 @@ package struct LogPage: Sendable {
             }
         }
     }
+    /// A conversation's counts for the user, and the user's relation to it, as of the page.
     package struct Counts: Sendable {
         let counts: UserCounts
+        /// The number of messages ever sent in the conversation.
         let messageCount: Int64
         let isParticipant: Bool
         /// True unless the user has deleted the conversation from their devices and it has not come back since.
@@ -32,6 +35,7 @@ package struct LogPage: Sendable {
         }
     }
     package let entries: [Entry]
+    /// True if the logs contained nothing beyond these entries at the time of reading.
     let reachesHeads: Bool
     let counts: [ConversationID: Counts]
 

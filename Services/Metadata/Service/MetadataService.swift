@@ -34,12 +34,12 @@ public final class MetadataService: StrataService {
         let recordedApps = RecordedApps(database: writes, logger: logger)
         let store = MetadataStore(
             writes: writes,
-            large: try settings.postgres.pool(
+            exclusive: try settings.postgres.pool(
                 "metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
             limits: settings.limits, recordedApps: recordedApps)
         let redis = RedisClient(
             configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
-        let epoch = EpochSource(database: store.large, counter: "strata_metadata_epoch_checks_total")
+        let epoch = EpochSource(database: store.exclusive, counter: "strata_metadata_epoch_checks_total")
         let handlers: [any CallHandler] = [
             PatchHandler(
                 store: store, redis: redis,
@@ -51,7 +51,7 @@ public final class MetadataService: StrataService {
     }
 
     /// The components to run, in the order of dependency.
-    public var services: [any Service] { [store.writes, store.large, redis, epoch, recordedApps, server] }
+    public var services: [any Service] { [store.writes, store.exclusive, redis, epoch, recordedApps, server] }
 
     /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }

@@ -9,10 +9,11 @@ import StrataModel
 
 /// The statements of the service. The functions of schema `metadata` (Shared/Schema) document their guarantees.
 struct MetadataStore: Sendable {
-    /// The pool for short writes, which are grouped.
+    /// The pool for short patches. A transaction contains a group of them.
     let writes: PostgresPool
-    /// The pool for writes that may take long, each alone in its transaction, and for looking up idempotency keys.
-    let large: PostgresPool
+    /// The pool that runs each statement alone in its transaction: large patches, which can take long, and lookups of
+    /// idempotency keys.
+    let exclusive: PostgresPool
     let limits: MetadataLimits
     /// The apps for which changes are recorded for webhooks; nil for none.
     var recordedApps: RecordedApps?
@@ -32,7 +33,7 @@ struct MetadataStore: Sendable {
         } find: { idempotencyKey in
             let rows: Rows
             do throws(PostgresError) {
-                rows = try await large.query(
+                rows = try await exclusive.query(
                     IdempotencyRecord.Find(idempotencyKey, of: patch.actor, in: patch.app), deadline: deadline)
             } catch {
                 throw error.refusal
@@ -49,7 +50,8 @@ struct MetadataStore: Sendable {
         var query = PatchMetadata(
             app: patch.app, conversation: patch.conversation, actor: patch.actor,
             operations: MetadataJSON.encode(patch.operations),
-            origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes, isShared: !patch.operations.isLarge)
+            origin: patch.origin, maxTreeKeys: limits.keys, maxTreeBytes: limits.bytes,
+            isShared: !patch.operations.isLarge)
         var answer = try await write(query, of: patch, deadline: deadline)
         if query.isShared, try answer?.isLarge == true {
             query.isShared = false
@@ -59,7 +61,7 @@ struct MetadataStore: Sendable {
             if patch.idempotencyKey == nil { throw MalformedAnswer() }
             return nil
         }
-        let change = try change(written, of: patch)
+        let change = try committedChange(written, of: patch)
         return Committed(change: change, place: written.place ?? LogPosition(position: change?.position))
     }
 
@@ -70,7 +72,7 @@ struct MetadataStore: Sendable {
         let (statement, parameters) = query.statement(
             by: patch.actor, in: patch.app, as: patch.idempotencyKey,
             isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
-        let pool = query.isShared ? writes : large
+        let pool = query.isShared ? writes : exclusive
         let rows: Rows
         do {
             rows = try await pool.query(
@@ -81,7 +83,9 @@ struct MetadataStore: Sendable {
         return try WriteResult(rows, isNamed: patch.idempotencyKey != nil)
     }
 
-    private func change(_ written: WriteResult, of patch: MetadataPatch) throws -> Change? {
+    /// Returns the change that a patch caused; nil if it changed nothing.
+    /// - Throws: the ``StrataModel/Failure`` of a refused patch; ``MalformedAnswer`` for an unknown outcome.
+    private func committedChange(_ written: WriteResult, of patch: MetadataPatch) throws -> Change? {
         let (row, columns) = (written.rows[0], try written.columns(of: PatchMetadata.self))
         switch try row[columns.outcome] {
         case "ok": break
@@ -110,14 +114,19 @@ extension WriteResult {
     fileprivate var isLarge: Bool { get throws { try rows[0][columns(of: PatchMetadata.self).outcome] == "large" } }
 }
 
+/// The statement that applies a patch to a conversation's metadata, within the limits of the resulting tree.
 struct PatchMetadata: WriteQuery {
     let app: AppID
     let conversation: ConversationID
+    /// The participant who patches, or the app's server, which may patch any conversation.
     let actor: UserID
+    /// The operations as JSON.
     let operations: String
     let origin: Change.Origin?
-    let maxKeys: Int?
-    let maxBytes: Int?
+    /// The maximum number of keys in the resulting tree; nil: no limit.
+    let maxTreeKeys: Int?
+    /// The maximum size of the resulting tree in bytes; nil: no limit.
+    let maxTreeBytes: Int?
     /// True if the transaction contains statements of other callers. A patch that would write many rows is then
     /// refused.
     var isShared: Bool
@@ -137,7 +146,7 @@ struct PatchMetadata: WriteQuery {
         [
             .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue),
             .jsonb(operations),
-            Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes), .bool(isShared),
+            Value(origin?.connection), Value(origin?.request), Value(maxTreeKeys), Value(maxTreeBytes), .bool(isShared),
         ]
     }
 }

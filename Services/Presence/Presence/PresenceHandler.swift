@@ -58,7 +58,7 @@ struct PresenceHandler: CallHandler {
         let app = try AppID(contract: request.appID)
         let users = try request.userIds.map { id in
             guard let user = UserID(id) else {
-                throw Failure.invalid("user_ids", reason: "holds something that is not a user id")
+                throw Failure.invalid("user_ids", reason: "has an element that is not a user id")
             }
             return PresenceStore.User(app: app, id: user)
         }
@@ -83,7 +83,7 @@ struct PresenceHandler: CallHandler {
 
     private func checkCount(_ count: Int) throws(Failure) {
         let limit = PresenceAPI.maximumItems
-        guard count <= limit else { throw Failure(.invalidRequest, "At most \(limit) can be named at once.") }
+        guard count <= limit else { throw Failure(.invalidRequest, "At most \(limit) users can be named at once.") }
     }
 
     private func user(_ lease: ProtoLease) throws -> PresenceStore.User {

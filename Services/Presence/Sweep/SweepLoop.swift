@@ -49,7 +49,7 @@ struct SweepLoop<Target: Sweepable>: Service {
                     isFailing = hasFailed
                     logger.log(
                         level: hasFailed ? .warning : .notice,
-                        "\(hasFailed ? "sweeping has stopped" : "sweeping goes on")",
+                        "\(hasFailed ? "sweep failed" : "sweep recovered")",
                         metadata: ["sweep.name": "\(target.name)"])
                 }
                 // A sweep takes one batch. When a gateway with a hundred thousand sockets dies, many batches are due,

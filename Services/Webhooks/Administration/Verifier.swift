@@ -53,7 +53,7 @@ struct Verifier: Service {
         case .refused(let fault):
             reason = "Verification failed \(fault.cause)"
             logger.notice(
-                "a webhook could not be verified",
+                "webhook verification failed",
                 metadata: ["webhook.id": "\(webhook.id)", "app.id": "\(webhook.app)", "error.message": "\(fault)"])
         // Any instance verifies the hook when the lease ends.
         case .none: return hook
@@ -113,7 +113,7 @@ struct Verifier: Service {
             do {
                 try await work()
             } catch {
-                logger.debug("hooks could not be looked after", metadata: ["error.message": "\(error)"])
+                logger.debug("webhook upkeep failed", metadata: ["error.message": "\(error)"])
             }
         }
     }
@@ -122,7 +122,7 @@ struct Verifier: Service {
     func limit() async throws {
         for hook in try await store.hooks(EndSuspended(), deadline: .now + .seconds(5)) {
             logger.notice(
-                "a webhook is inactive: its app is suspended",
+                "webhook deactivated: app suspended",
                 metadata: ["app.id": "\(hook.webhook.app)", "webhook.id": "\(hook.webhook.id)"])
         }
         let waiting = try await store.waiting(deadline: .now + .seconds(5))
@@ -133,7 +133,7 @@ struct Verifier: Service {
                 for hook in try await store.hooks(EndRecording(id: id, reason: reason), deadline: .now + .seconds(5)) {
                     ended.increment()
                     logger.error(
-                        "a webhook is inactive: too much waited for it",
+                        "webhook deactivated: backlog too large",
                         metadata: [
                             "app.id": "\(hook.webhook.app)", "webhook.id": "\(id)", "error.message": "\(reason)",
                         ])

@@ -58,7 +58,7 @@ struct WebhookHandler: CallHandler {
         var kinds: [WebhookEventKind] = []
         for name in request.events {
             guard let named = WebhookEventKind.kinds(named: name, in: version) else {
-                throw Failure.invalid("events", reason: "has an unknown name")
+                throw Failure.invalid("events", reason: "has an element that is not the name of an event")
             }
             kinds += named.filter { !kinds.contains($0) }
         }
@@ -127,7 +127,9 @@ struct WebhookHandler: CallHandler {
         case "ok": return ProtoEmpty()
         case "inactive": throw Failure(.invalidOperation, "The webhook is not active.")
         case "too_many":
-            throw Failure(.invalidOperation, "\(HookStore.mostAgain) events of the webhook wait to be sent again.")
+            throw Failure(
+                .invalidOperation,
+                "The webhook has the maximum of \(HookStore.mostAgain) events waiting to be sent again.")
         default: throw Failure.notFound("delivery")
         }
     }

@@ -114,7 +114,7 @@ final class DeliveryEngine: Service {
                 }
             } catch {
                 claimFailures.increment()
-                logger.debug("nothing could be claimed", metadata: ["error.message": "\(error)"])
+                logger.debug("claim of deliveries failed", metadata: ["error.message": "\(error)"])
                 try? await Task.sleep(for: Self.idlePause * 5)
             }
         }
@@ -151,7 +151,7 @@ final class DeliveryEngine: Service {
         }
         for id in hooks.subtracting(before) {
             logger.error(
-                "a webhook's secret cannot be decrypted: nothing is sent to it", metadata: ["webhook.id": "\(id)"])
+                "webhook secret cannot be decrypted, sending nothing to it", metadata: ["webhook.id": "\(id)"])
         }
     }
 
@@ -173,7 +173,7 @@ final class DeliveryEngine: Service {
             let hooks = ready.values.map {
                 (id: $0.hook.webhook.id, app: $0.hook.webhook.app, host: $0.target.authority)
             }
-            return (room.limits(for: hooks.shuffled(), at: .now), room.rest)
+            return (room.limits(for: hooks.shuffled(), at: .now), room.freeLanes)
         }
         guard !limits.isEmpty, rest > 0 else { return [] }
         let claimedAt = ContinuousClock.now
@@ -224,7 +224,7 @@ final class DeliveryEngine: Service {
                 }
             } catch {
                 claimFailures.increment()
-                logger.debug("claimed events could not be read", metadata: ["error.message": "\(error)"])
+                logger.debug("reading of claimed events failed", metadata: ["error.message": "\(error)"])
                 for work in portion {
                     hold(work)
                     end(work, with: Self.untouched(work.lane, pause: Self.shortPause))
@@ -233,7 +233,7 @@ final class DeliveryEngine: Service {
         }
     }
 
-    private func hold(_ work: Work) { room.withLock { $0.hold(work.lane.hook, until: .now + Self.shortPause) } }
+    private func hold(_ work: Work) { room.withLock { $0.suspend(work.lane.hook, until: .now + Self.shortPause) } }
 
     private func finish(_ result: LaneResult, of work: Work) {
         finisher.add(result, of: work.lane.claim, until: work.claimedAt + settings.lease) { [wake] in wake.signal() }
@@ -281,7 +281,7 @@ final class DeliveryEngine: Service {
                 if result.pause != nil { break events }
                 // No instance, of any version, could read the event in that time.
                 logger.error(
-                    "an event that cannot be read is left out",
+                    "unreadable event skipped",
                     metadata: ["webhook.id": "\(work.lane.hook)", "event.id": "\(event.id)"])
                 (result.position, result.number, result.failures) = (event.position, event.number, 0)
                 log.ended([event.row])
@@ -387,7 +387,7 @@ final class DeliveryEngine: Service {
             }
             let (hasFailed, took) = (fault != nil, ContinuousClock.now - begun)
             latency.recordNanoseconds(Int64(took / .nanoseconds(1)))
-            room.withLock { $0.note(hasFailed: hasFailed, took: took, work.lane.hook) }
+            room.withLock { $0.record(hasFailed: hasFailed, took: took, of: work.lane.hook) }
         } else {
             fault = .clause("the event could not be read")
         }
@@ -410,7 +410,7 @@ final class DeliveryEngine: Service {
                 try EventFacts.event(event), to: ready.hook.webhook, signedWith: ready.key, renderer: renderer)
         } catch {
             logger.error(
-                "an event could not be read", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
+                "event cannot be read", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
             return nil
         }
     }
@@ -450,7 +450,7 @@ final class DeliveryEngine: Service {
             hooks.withLock { $0[webhook.id] = nil }
             givenUp.increment()
             logger.error(
-                "a webhook is inactive: its receiver did not accept an event for too long",
+                "webhook deactivated: event retries exhausted",
                 metadata: [
                     "app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)",
                     "error.message": "\(fault)",

@@ -74,7 +74,7 @@ final class DeliveryLog: Service {
                 let query = KeepDeliveries(attempts: Self.json(kept), keep: HookStore.keptDeliveries)
                 _ = try await store.pool.query(query, deadline: .now + .seconds(5))
             } catch {
-                logger.debug("attempts could not be kept", metadata: ["error.message": "\(error)"])
+                logger.debug("recording of delivery attempts failed", metadata: ["error.message": "\(error)"])
             }
         }
         // If this call fails, a sweep removes the events.

@@ -26,18 +26,21 @@ struct DeliveryRoom: Sendable {
     let slowAfter: Duration
     /// The number of consecutive failures after which a hook counts as failing.
     static let mostFailures = 8
+    /// The maximum number of lanes of a failing hook.
     static let lanesOfFailing = 2
+    /// The number of lanes in use.
     private(set) var inFlight = 0
+    /// The number of reserved bytes.
     private(set) var heldBytes = 0
     private var lanesOfApps: [AppID: Int] = [:]
     private var bytesOfApps: [AppID: Int] = [:]
-    private var ofHooks: [WebhookID: Int] = [:]
-    private var ofHosts: [String: Int] = [:]
+    private var lanesOfHooks: [WebhookID: Int] = [:]
+    private var lanesOfHosts: [String: Int] = [:]
     /// The number of consecutive failures, up to ``mostFailures``.
     private var failures: [WebhookID: Int] = [:]
     private var slow: Set<WebhookID> = []
-    /// Hooks that are not claimed until the given time.
-    private var held: [WebhookID: ContinuousClock.Instant] = [:]
+    /// Hooks that are excluded from claims until the given time.
+    private var suspended: [WebhookID: ContinuousClock.Instant] = [:]
 
     init(perHook: Int, perHost: Int, total: Int, bytes: Int, slowAfter: Duration) {
         self.perHook = perHook
@@ -48,19 +51,19 @@ struct DeliveryRoom: Sendable {
     }
 
     /// The number of free lanes.
-    var rest: Int { max(0, total - inFlight) }
+    var freeLanes: Int { max(0, total - inFlight) }
 
     /// Returns an upper limit on the lanes that may be claimed for each hook that has room. The sum may exceed
-    /// ``rest``.
+    /// ``freeLanes``.
     func limits(
         for hooks: [(id: WebhookID, app: AppID, host: String)], at now: ContinuousClock.Instant
     ) -> [(id: WebhookID, lanes: Int)] {
-        var degradedCapacity = max(total / 2, 1) - ofHooks.reduce(0) { isDegraded($1.key) ? $0 + $1.value : $0 }
+        var degradedCapacity = max(total / 2, 1) - lanesOfHooks.reduce(0) { isDegraded($1.key) ? $0 + $1.value : $0 }
         var restOfApps: [AppID: Int] = [:]
         return hooks.compactMap { hook in
-            if let end = held[hook.id], now < end { return nil }
+            if let end = suspended[hook.id], now < end { return nil }
             let most = isFailing(hook.id) ? min(perHook, Self.lanesOfFailing) : perHook
-            var lanes = min(most - (ofHooks[hook.id] ?? 0), perHost - (ofHosts[hook.host] ?? 0))
+            var lanes = min(most - (lanesOfHooks[hook.id] ?? 0), perHost - (lanesOfHosts[hook.host] ?? 0))
             let restOfApp = restOfApps[hook.app] ?? lanesLeft(of: hook.app)
             lanes = min(lanes, restOfApp)
             if isDegraded(hook.id) { lanes = min(lanes, degradedCapacity) }
@@ -74,44 +77,48 @@ struct DeliveryRoom: Sendable {
     /// Returns the number of lanes that an app may begin: half of the lanes that remain for it, or one if it has none.
     private func lanesLeft(of app: AppID) -> Int {
         let held = lanesOfApps[app] ?? 0
-        return max((rest - held + 1) / 2, held == 0 ? min(1, rest) : 0)
+        return max((freeLanes - held + 1) / 2, held == 0 ? min(1, freeLanes) : 0)
     }
 
     private func isFailing(_ hook: WebhookID) -> Bool { (failures[hook] ?? 0) >= Self.mostFailures }
 
+    /// Returns true if the hook is failing or slow, so that it shares half of the lanes with others of its kind.
     private func isDegraded(_ hook: WebhookID) -> Bool { isFailing(hook) || slow.contains(hook) }
 
-    mutating func note(hasFailed: Bool, took time: Duration, _ hook: WebhookID) {
+    /// Records the result of a delivery attempt, by which a hook counts as failing or slow.
+    mutating func record(hasFailed: Bool, took time: Duration, of hook: WebhookID) {
         failures[hook] = hasFailed ? min((failures[hook] ?? 0) + 1, Self.mostFailures) : nil
         if time > slowAfter { slow.insert(hook) } else { slow.remove(hook) }
     }
 
     /// Excludes a hook from claims until `end`, because its events cannot be read or its receiver cannot be called.
-    mutating func hold(_ hook: WebhookID, until end: ContinuousClock.Instant) { held[hook] = end }
+    mutating func suspend(_ hook: WebhookID, until end: ContinuousClock.Instant) { suspended[hook] = end }
 
+    /// Removes the states of hooks that are no longer active.
     mutating func forget(allBut hooks: Set<WebhookID>) {
         failures = failures.filter { hooks.contains($0.key) }
         slow.formIntersection(hooks)
-        held = held.filter { hooks.contains($0.key) }
+        suspended = suspended.filter { hooks.contains($0.key) }
     }
 
     /// Begins a lane.
     /// - Returns: false if the host has no room, because several hooks of the host may have been granted the same
     ///   lanes.
     mutating func begin(_ hook: WebhookID, of app: AppID, at host: String) -> Bool {
-        guard (ofHosts[host] ?? 0) < perHost else { return false }
+        guard (lanesOfHosts[host] ?? 0) < perHost else { return false }
         inFlight += 1
         lanesOfApps[app, default: 0] += 1
-        ofHooks[hook, default: 0] += 1
-        ofHosts[host, default: 0] += 1
+        lanesOfHooks[hook, default: 0] += 1
+        lanesOfHosts[host, default: 0] += 1
         return true
     }
 
+    /// Ends a lane.
     mutating func end(_ hook: WebhookID, of app: AppID, at host: String) {
         inFlight -= 1
         lanesOfApps[app] = lanesOfApps[app].flatMap { $0 > 1 ? $0 - 1 : nil }
-        ofHooks[hook] = ofHooks[hook].flatMap { $0 > 1 ? $0 - 1 : nil }
-        ofHosts[host] = ofHosts[host].flatMap { $0 > 1 ? $0 - 1 : nil }
+        lanesOfHooks[hook] = lanesOfHooks[hook].flatMap { $0 > 1 ? $0 - 1 : nil }
+        lanesOfHosts[host] = lanesOfHosts[host].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
     // MARK: Bytes

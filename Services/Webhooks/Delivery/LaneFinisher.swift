@@ -13,21 +13,25 @@ import Synchronization
 /// Results that cannot be recorded before the lease ends are dropped. The lanes are then claimed again, and their
 /// receivers get some events twice.
 final class LaneFinisher: Sendable {
+    /// A result that has not been recorded.
     private struct Waiting: Sendable {
         let result: LaneResult
         let claim: UUID
+        /// The end of the lease, after which the result is dropped.
         let until: ContinuousClock.Instant
     }
 
     private struct State {
         var waiting: [Waiting] = []
+        /// True while a task records results.
         var isWorking = false
     }
 
     private let store: HookStore
     private let logger: Logger
     private let state = Mutex(State())
-    private let lost = Counter(label: "strata_webhooks_results_lost_total")
+    /// The number of results dropped at the end of their lease.
+    private let dropped = Counter(label: "strata_webhooks_results_lost_total")
 
     init(store: HookStore, logger: Logger) {
         self.store = store
@@ -66,9 +70,9 @@ final class LaneFinisher: Sendable {
             guard !again.isEmpty else { continue }
             let (late, rest) = (again.filter { $0.until < .now }, again.filter { $0.until >= .now })
             if !late.isEmpty {
-                lost.increment(by: late.count)
+                dropped.increment(by: late.count)
                 logger.warning(
-                    "what came of deliveries could not be noted; they are repeated",
+                    "delivery results not recorded, repeating the deliveries",
                     metadata: ["lanes.count": "\(late.count)"])
             }
             state.withLock { $0.waiting += rest }
@@ -76,19 +80,21 @@ final class LaneFinisher: Sendable {
         }
     }
 
-    /// - Returns: the results that must be recorded again.
+    /// Records the results of a claim.
+    /// - Returns: the results that were not recorded, because the database failed or another transaction had locked
+    ///   their lanes. They must be recorded again.
     private func record(_ group: [Waiting], of claim: UUID) async -> [Waiting] {
         do {
             let busy = try await store.finish(group.map(\.result), of: claim, deadline: .now + .seconds(5))
-            let places = Set(busy.map { Place($0) })
-            return group.filter { places.contains(Place($0.result)) }
+            let keys = Set(busy.map { LaneKey($0) })
+            return group.filter { keys.contains(LaneKey($0.result)) }
         } catch {
             try? await Task.sleep(for: .milliseconds(200))
             return group
         }
     }
 
-    private struct Place: Hashable {
+    private struct LaneKey: Hashable {
         let hook: UUID
         let lane: UUID
 

@@ -37,7 +37,7 @@ struct TargetURL: Hashable, Sendable {
             throw .invalid("target_url", reason: "has a host that is neither a name in ASCII nor an address")
         }
         if let port = parts.port, !(1...65_535).contains(port) {
-            throw .invalid("target_url", reason: "has a port that there is not")
+            throw .invalid("target_url", reason: "has an invalid port")
         }
         isSecure = scheme == "https"
         self.host = host

@@ -212,7 +212,7 @@ private final class UnreadableHooks: Sendable {
 
     func report(_ hook: WebhookID) {
         guard known.withLock({ $0.insert(hook).inserted }) else { return }
-        logger.error("a webhook cannot be read: nothing is sent to it", metadata: ["webhook.id": "\(hook)"])
+        logger.error("webhook cannot be read, sending nothing to it", metadata: ["webhook.id": "\(hook)"])
     }
 }
 

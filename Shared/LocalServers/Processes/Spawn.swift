@@ -121,7 +121,7 @@ private struct Streams {
         let (reading, writing) = try makePipe()
         let bytes = Array(text.utf8)
         // A pipe holds 64 KiB, so this write cannot block.
-        precondition(bytes.count <= 65_536, "input of a child is limited to what a pipe holds")
+        precondition(bytes.count <= 65_536, "the input of a child must fit into a pipe")
         _ = write(writing, bytes, bytes.count)
         close(writing)
         return reading

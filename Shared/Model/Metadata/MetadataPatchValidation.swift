@@ -44,7 +44,7 @@ public struct MetadataPatchValidation: Sendable {
         let dotted = leaf.path.dotted
         _ = try MetadataPath(validating: dotted)
         guard path == .root || leaf.path == path || dotted.utf8.starts(with: "\(path.dotted).".utf8) else {
-            throw .invalid(property(path), reason: "has a value that lies elsewhere")
+            throw .invalid(property(path), reason: "has a value outside of its path")
         }
         try leaf.path.checkSettable()
         let value = leaf.value.utf8
@@ -60,7 +60,7 @@ public struct MetadataPatchValidation: Sendable {
             var end = path.utf8.startIndex
             while let dot = path.utf8[end...].firstIndex(of: UInt8(ascii: ".")) {
                 guard !paths.contains(String(path[..<dot])) else {
-                    throw .invalid("metadata.\(path[..<dot])", reason: "is given a value and a tree")
+                    throw .invalid("metadata.\(path[..<dot])", reason: "is set to both a value and a tree")
                 }
                 end = path.utf8.index(after: dot)
             }

@@ -95,7 +95,7 @@ struct MigrationRun {
             let revision = try row.get("revision", as: Int.self)
             if revision > set.revision {
                 logger.notice(
-                    "functions of a newer release left as they are",
+                    "functions not replaced, installed ones are newer",
                     metadata: ["functions.revision": "\(revision)", "functions.own_revision": "\(set.revision)"])
                 return nil
             }

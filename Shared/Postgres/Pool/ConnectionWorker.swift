@@ -117,7 +117,7 @@ struct ConnectionWorker {
                     continue
                 }
                 if SQLState.isRace(error.sqlState), races < 3, ContinuousClock.now < member.deadline,
-                    !core.isInterrupted(index)
+                    !core.shouldInterrupt(index)
                 {
                     races += 1
                     _ = wake.wait(until: .now.advanced(by: .milliseconds(races) * Double.random(in: 0.5...2)))
@@ -138,7 +138,7 @@ struct ConnectionWorker {
         _ group: [PoolCore.Machine.Taken], on connection: Connection, responseWait: inout ResponseWait
     ) -> GroupOutcome {
         let members = group.map { GroupMember(statement: $0.payload.statement, parameters: $0.payload.parameters) }
-        return connection.execute(members, responseWait: &responseWait) { core.isInterrupted(index) }
+        return connection.execute(members, responseWait: &responseWait) { core.shouldInterrupt(index) }
     }
 
     private func responseWait(for group: [PoolCore.Machine.Taken]) -> ResponseWait {

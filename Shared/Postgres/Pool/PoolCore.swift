@@ -118,7 +118,7 @@ final class PoolCore: Sendable {
             state.threads = wakes.count + 1
             return true
         }
-        guard isFirst else { throw PostgresError(code: .closed, reason: "a pool runs once") }
+        guard isFirst else { throw PostgresError(code: .closed, reason: "the pool has been started before") }
         for (index, wake) in wakes.enumerated() {
             startThread(worker: index) { ConnectionWorker(core: self, index: index, wake: wake).run() }
         }
@@ -134,7 +134,7 @@ final class PoolCore: Sendable {
                 self.threadEnded(worker: worker)
             }
         } catch {
-            logger.error("a connection's thread cannot be started")
+            logger.error("connection thread cannot be started")
             threadEnded(worker: worker)
         }
     }
@@ -238,8 +238,8 @@ final class PoolCore: Sendable {
         resume(answers)
     }
 
-    func isInterrupted(_ worker: Int) -> Bool {
-        state.withLock { $0.machine.isInterrupted(worker) }
+    func shouldInterrupt(_ worker: Int) -> Bool {
+        state.withLock { $0.machine.shouldInterrupt(worker) }
     }
 
     func shouldStopConnecting(_ worker: Int) -> Bool {

@@ -43,7 +43,7 @@ extension PoolStateMachine {
             bytes += table[slot].bytes
             guard let payload = table[slot].payload else { continue }
             markSent(slot, by: worker)
-            ownKey(of: slot, worker)
+            acquireKey(of: slot, for: worker)
             group.append(
                 Taken(
                     id: table.id(of: slot), payload: payload, deadline: table[slot].deadline,
@@ -166,8 +166,8 @@ extension PoolStateMachine {
     mutating func connected(_ worker: Int) -> Bool {
         workers[worker].link = .connected
         setActivity(of: worker, to: .busy)
-        defer { wasUnavailable = false }
-        return wasUnavailable
+        defer { isReportedUnavailable = false }
+        return isReportedUnavailable
     }
 
     /// Records the loss of a connection whose requests have been requeued or answered; the worker will reconnect.
@@ -183,8 +183,8 @@ extension PoolStateMachine {
         workers[worker].link = .down
         guard !isAvailable else { return ([], false) }
         // An attempt abandoned because of a shutdown does not show that the server is unavailable.
-        let isNews = !wasUnavailable && lifecycle == .running
-        wasUnavailable = true
+        let isNews = !isReportedUnavailable && lifecycle == .running
+        isReportedUnavailable = true
         return (answerQueue(.connectionUnavailable), isNews)
     }
 

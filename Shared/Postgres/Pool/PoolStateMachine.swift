@@ -41,8 +41,11 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     }
 
     enum TakeAction: Sendable {
+        /// Run this group. Wake this worker for the rest of the queue.
         case run([Taken], expired: [Answer], wake: Int?)
+        /// Wait until woken: the queue contains nothing that this worker can run.
         case sleep(expired: [Answer])
+        /// End this worker, because the pool has drained. Wake these idle workers, so that they end too.
         case stop(wake: [Int])
     }
 
@@ -54,14 +57,35 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     }
 
     enum Lifecycle: Sendable { case initial, running, draining, closed }
-    enum Link: Sendable { case connecting, connected, down, stopped }
-    enum Activity: Sendable { case offline, busy, idle, waking }
+    /// The state of a worker's connection to PostgreSQL.
+    enum Link: Sendable {
+        /// The first attempt, or the first after a loss, has not ended.
+        case connecting
+        case connected
+        /// The last attempt failed. The worker keeps trying.
+        case down
+        /// The worker's thread has ended.
+        case stopped
+    }
+    /// The availability of a worker for a group of requests.
+    enum Activity: Sendable {
+        /// Not connected.
+        case offline
+        /// Running a group, or about to take one.
+        case busy
+        /// Connected and asleep.
+        case idle
+        /// Woken, but has not yet asked for a group.
+        case waking
+    }
 
     struct Worker: Sendable {
         var link = Link.connecting
         var activity = Activity.offline
-        var sent = 0
-        var cancelled = 0
+        /// The number of the worker's requests in flight.
+        var inFlight = 0
+        /// The number of its requests in flight whose callers have cancelled them.
+        var cancelledInFlight = 0
     }
 
     let limits: Limits
@@ -81,7 +105,9 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     /// The number of each user's statements in flight, in a pool that runs each statement alone.
     var inFlightByUser: [UInt64: Int] = [:]
     var timer: Instant?
-    var wasUnavailable = false
+    /// True from the first failed attempt that leaves the pool without a connection until the next connection. Changes
+    /// are logged once.
+    var isReportedUnavailable = false
 
     init(limits: Limits) {
         self.limits = limits
@@ -139,6 +165,8 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         return isFull ? .queueFull : nil
     }
 
+    /// Cancels a request. A waiting request is answered at once. A sent one stays with its worker, which is interrupted
+    /// only if nothing else is in flight there.
     mutating func cancel(_ id: RequestID) -> CancelAction {
         guard let slot = table.slot(of: id) else { return .none }
         switch table[slot].phase {
@@ -152,14 +180,15 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         case .sent(let worker, let cancelled):
             guard !cancelled else { return .none }
             table[slot].phase = .sent(worker: worker, cancelled: true)
-            workers[worker].cancelled += 1
-            return isInterrupted(worker) ? .interrupt(worker: worker) : .none
+            workers[worker].cancelledInFlight += 1
+            return shouldInterrupt(worker) ? .interrupt(worker: worker) : .none
         }
     }
 
-    /// Returns true if all requests sent by the worker are cancelled.
-    func isInterrupted(_ worker: Int) -> Bool {
-        workers[worker].sent > 0 && workers[worker].cancelled == workers[worker].sent
+    /// Returns true if all requests in flight on the worker's connection are cancelled, so that interrupting it harms
+    /// no other request.
+    func shouldInterrupt(_ worker: Int) -> Bool {
+        workers[worker].inFlight > 0 && workers[worker].cancelledInFlight == workers[worker].inFlight
     }
 
     /// Answers the expired requests and returns the time of the next deadline, at which the timer calls again unless
@@ -220,8 +249,8 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         case .held:
             table.remove(slot, from: &held)
         case .sent(let worker, let cancelled):
-            workers[worker].sent -= 1
-            if cancelled { workers[worker].cancelled -= 1 }
+            workers[worker].inFlight -= 1
+            if cancelled { workers[worker].cancelledInFlight -= 1 }
             if let user = table[slot].user, let count = inFlightByUser[user] {
                 inFlightByUser[user] = count > 1 ? count - 1 : nil
             }
@@ -231,7 +260,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     mutating func markSent(_ slot: Int, by worker: Int) {
         unlist(slot)
         table[slot].phase = .sent(worker: worker, cancelled: false)
-        workers[worker].sent += 1
+        workers[worker].inFlight += 1
         if let user = table[slot].user { inFlightByUser[user, default: 0] += 1 }
     }
 
@@ -249,7 +278,8 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         }
     }
 
-    mutating func ownKey(of slot: Int, _ worker: Int) {
+    /// Makes the worker the owner of a request's lock key, or counts one request more if it is already.
+    mutating func acquireKey(of slot: Int, for worker: Int) {
         guard let key = table[slot].lockKey else { return }
         owners[key] = (worker, (owners[key]?.count ?? 0) + 1)
     }

@@ -89,7 +89,7 @@ extension ProtocolClient {
         guard text.hasPrefix("bytes "), let first = text.dropFirst(6).split(separator: "-").first.flatMap({ Int($0) }),
             first == asked
         else {
-            throw ProtocolClientError(.malformed, "other bytes came than were asked for")
+            throw ProtocolClientError(.malformed, "the server sent other bytes than were requested")
         }
         return first
     }

@@ -117,7 +117,7 @@ public final class ProtocolClient: Sendable {
         case .some(.deadlineExceeded), .some(.connectTimeout):
             return ProtocolClientError(.deadlineExceeded, "\(what) took too long")
         case .some(.invalidURL), .some(.emptyHost), .some(.emptyScheme):
-            return ProtocolClientError(.invalidURL, "\(what): the URL is none")
+            return ProtocolClientError(.invalidURL, "\(what): the URL is invalid")
         default: break
         }
         if Task.isCancelled { return CancellationError() }

@@ -27,11 +27,15 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
     private let connectionsPerAddress: Int
     private var members: [Int: Member] = [:]
     private var ready: [Ready] = []
+    /// The members whose first attempt to connect has ended.
     private var triedMembers: Set<Int> = []
     private var nextMember = 0
+    /// The index at which the next choice begins, so that equally loaded connections alternate.
     private var rotation = 0
+    /// True after the first name lookup, successful or not.
     private var wasResolved = false
     private(set) var isClosed = false
+    /// The last failed name lookup or connection attempt; nil after a successful connection.
     private(set) var lastFailure: RPCError?
 
     init(connectionsPerAddress: Int) {
@@ -79,6 +83,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         lastFailure = .unavailable
     }
 
+    /// Returns true if the member must stay connected, or connect again.
     func isWanted(_ member: Member) -> Bool {
         !isClosed && members[member.id] != nil
     }
@@ -99,6 +104,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         _ = remove(member)
     }
 
+    /// Records a failed attempt to connect. The member is tried again.
     mutating func connectFailed(_ member: Member, error: RPCError) {
         triedMembers.insert(member.id)
         lastFailure = error

@@ -23,6 +23,7 @@ struct RPCCallTable<Token> {
     private struct Call {
         var token: Token
         var deadline: ContinuousClock.Instant
+        /// The parts of a long response received so far.
         var parts: ByteBuffer?
     }
 
@@ -57,14 +58,15 @@ struct RPCCallTable<Token> {
     /// Removes a call and releases the bytes of its incomplete response.
     private mutating func remove(_ id: UInt64) -> Call? {
         guard let call = calls.removeValue(forKey: id) else { return nil }
-        forget(call)
+        releaseParts(of: call)
         return call
     }
 
-    private func forget(_ call: Call) {
+    private func releaseParts(of call: Call) {
         if let parts = call.parts { arriving.release(parts.readableBytes) }
     }
 
+    /// Completes a call with a response, or with the last part of a long one.
     mutating func answered(_ id: UInt64, with payload: ByteBuffer) -> Action {
         guard var call = remove(id) else { return .none }
         guard var whole = call.parts.take() else {
@@ -98,11 +100,13 @@ struct RPCCallTable<Token> {
         return .none
     }
 
+    /// Completes a call with an error of the callee.
     mutating func failed(_ id: UInt64, error: RPCError) -> Action {
         guard let call = remove(id) else { return .none }
         return .complete(Completion(token: call.token, result: .failure(error)))
     }
 
+    /// Completes a call whose caller no longer waits.
     mutating func cancelled(_ id: UInt64) -> Action {
         guard let call = remove(id) else { return .none }
         return .completeAndCancel(Completion(token: call.token, result: .failure(.cancelled)))
@@ -120,7 +124,7 @@ struct RPCCallTable<Token> {
     /// Removes all calls after the connection was lost. Every request was written, so the outcome of each is unknown.
     mutating func closed() -> [Completion] {
         let lost = calls.values.map { Completion(token: $0.token, result: .failure(.transportLost)) }
-        for call in calls.values { forget(call) }
+        for call in calls.values { releaseParts(of: call) }
         calls = [:]
         earliestDeadline = nil
         return lost

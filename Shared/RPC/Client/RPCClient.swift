@@ -178,7 +178,7 @@ public final class RPCClient: Service {
         logger[metadataKey: "rpc.service"] = "\(service)"
         let gauge = Gauge(label: "strata_process_dependency_up", dimensions: [("dependency", service)])
         return Availability(
-            failureMessage: "a service is unavailable", recoveryMessage: "a service is available again", logger: logger
+            failureMessage: "service is unavailable", recoveryMessage: "service is available again", logger: logger
         ) { gauge.record($0 ? 1 : 0) }
     }
 

@@ -303,7 +303,7 @@ final class RPCClientHandler: ChannelInboundHandler {
             writer.writeFrame(.ping)
             flush()
         case .giveUp:
-            logger.warning("RPC server is silent, giving the connection up")
+            logger.warning("RPC server is silent, closing the connection")
             context.close(promise: nil)
             return
         }

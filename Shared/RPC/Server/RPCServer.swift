@@ -49,7 +49,7 @@ public final class RPCServer: Service {
             throw error
         }
         let bound = listener.localAddress?.port ?? configuration.port
-        logger.info("RPC server listens", metadata: ["rpc.host": "\(configuration.host)", "rpc.port": "\(bound)"])
+        logger.info("RPC server listening", metadata: ["rpc.host": "\(configuration.host)", "rpc.port": "\(bound)"])
         port.settle(.success(bound))
         let wasGraceful = (try? await gracefulShutdown()) != nil
         try? await listener.close()

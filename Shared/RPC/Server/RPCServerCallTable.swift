@@ -5,7 +5,9 @@
 /// A call is *running* while its handler is awaited, and *answering* while a long response is being sent. It is removed
 /// when it was answered, was cancelled or has expired. The results of handlers of removed calls are discarded.
 struct RPCServerCallTable<Handler> {
+    /// The action for a received request.
     enum Received: Equatable {
+        /// Start a handler.
         case start
         /// The deadline passed before arrival. Send an error and do not start a handler.
         case expired
@@ -13,8 +15,10 @@ struct RPCServerCallTable<Handler> {
         case duplicate
     }
 
+    /// The action for the result of a handler.
     enum Finished: Equatable {
         case answer
+        /// Discard the result, because the call was removed.
         case drop
     }
 

@@ -336,7 +336,7 @@ final class RPCServerHandler: ChannelInboundHandler {
             writer.writeFrame(.ping)
             finishTick()
         case .giveUp:
-            core.logger.warning("RPC client is silent, closing its connection", metadata: ["rpc.peer": "\(peer)"])
+            core.logger.warning("RPC client is silent, closing the connection", metadata: ["rpc.peer": "\(peer)"])
             context.close(promise: nil)
             return
         }

@@ -152,7 +152,7 @@ struct RPCClientHandshake {
             // The address may now belong to an instance of another service, which holds the same secret but has other
             // methods.
             if let service, let other, other != service {
-                return fail(with: .unavailable, reason: "the server is \(other), \(service) is wanted")
+                return fail(with: .unavailable, reason: "the server is \(other) instead of \(service)")
             }
             state = .awaitingWelcome(server: server)
             let proof = secret.proof(of: .client, version: version, server: server, client: nonce)
@@ -162,7 +162,7 @@ struct RPCClientHandshake {
             // A server without the secret must not receive requests.
             guard secret.accepts(proof, of: .server, version: RPCFrame.protocolVersion, server: server, client: nonce)
             else {
-                return fail(with: .unauthenticated, reason: "the server does not hold the cluster secret")
+                return fail(with: .unauthenticated, reason: "the server does not have the cluster secret")
             }
             return .established
         case (.awaitingChallenge, _), (.awaitingWelcome, _), (.done, _):

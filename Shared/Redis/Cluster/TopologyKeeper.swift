@@ -105,7 +105,7 @@ final class TopologyKeeper {
 
     private func failed(_ error: RedisError) {
         guard machine.state != .closed else { return }
-        logger.debug("no Redis server could be asked for the topology", metadata: ["error.message": "\(error)"])
+        logger.debug("Redis topology unavailable", metadata: ["error.message": "\(error)"])
         perform(machine.failed(jitter: .random(in: 0..<1)))
         onFailure?(error)
     }

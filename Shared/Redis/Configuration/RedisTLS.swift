@@ -69,7 +69,7 @@ public struct RedisTLS: Sendable {
             return try body(path)
         } catch {
             throw RedisError(
-                .invalidConfiguration, "\(parameter.rawValue): \(path) does not hold what is wanted, as PEM: \(error)")
+                .invalidConfiguration, "\(parameter.rawValue): \(path) is not valid PEM for this use: \(error)")
         }
     }
 }
@@ -92,7 +92,7 @@ extension RedisTLS {
                 throw RedisError(.invalidConfiguration, "unknown parameter in the URL: expected some of \(known)")
             }
             guard !value.isEmpty, given.updateValue(value, forKey: parameter) == nil else {
-                throw RedisError(.invalidConfiguration, "\(name) in the URL is empty or there twice")
+                throw RedisError(.invalidConfiguration, "\(name) in the URL is empty or repeated")
             }
         }
         var identity: (String, String)?

@@ -150,7 +150,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
             role.encodePing(into: &buffer)
             write(buffer)
         case .giveUp:
-            end(RedisError(.connectionUnavailable, "\(endpoint) has gone silent"))
+            end(RedisError(.connectionUnavailable, "\(endpoint) is silent"))
             return
         }
         scheduleTick(on: eventLoop)

@@ -64,7 +64,7 @@ final class ReplyParser {
     }
 
     private static var violation: RedisError {
-        RedisError(.protocolViolation, "the server sent something that is not RESP2")
+        RedisError(.protocolViolation, "the server sent a reply that is not RESP2")
     }
 }
 

@@ -190,7 +190,7 @@ final class SubscriberCore {
 
     private func scheduleRetry(_ error: RedisServerError) {
         guard retry == nil else { return }
-        logger.warning("a subscription was refused", metadata: ["error.message": "\(error)"])
+        logger.warning("subscription refused", metadata: ["error.message": "\(error)"])
         retry = eventLoop.after(retryBackoff.next()) { [weak self] in
             guard let self else { return }
             retry = nil

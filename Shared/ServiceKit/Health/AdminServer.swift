@@ -46,7 +46,7 @@ public struct AdminServer: Service {
                 // A smaller reserve, so that operators can still connect when clients cannot.
                 await ListenerGuard.add("admin", reserve: 16, to: channel, logger: logger)
                 let bound = channel.localAddress?.port ?? 0
-                logger.info("admin server listens", metadata: ["admin.port": "\(bound)"])
+                logger.info("admin server listening", metadata: ["admin.port": "\(bound)"])
                 onListening(bound)
             }, eventLoopGroupProvider: .shared(eventLoopGroup), logger: quiet)
         try await application.run()

@@ -80,7 +80,7 @@ public enum ServiceBootstrap {
         let services = try await body(process)
         if !settings.unusedKeys.isEmpty {
             logger.notice(
-                "settings that nothing reads",
+                "unknown settings",
                 metadata: ["settings.keys": .array(settings.unusedKeys.map { .string($0) })])
         }
         try await group(of: services, for: process).run()
@@ -90,11 +90,11 @@ public enum ServiceBootstrap {
 
     private static func raiseOpenFiles(_ logger: Logger) {
         if let error = OpenFileLimit.raise() {
-            logger.warning("the limit of open files cannot be raised", metadata: ["error.errno": "\(error)"])
+            logger.warning("open file limit cannot be raised", metadata: ["error.errno": "\(error)"])
         }
         let limit = OpenFileLimit.current.map { "\($0.soft)" } ?? "unknown"
         logger.info(
-            "open files are limited",
+            "open file limit",
             metadata: ["process.max_fds": "\(limit)", "process.max_connections": "\(OpenFileLimit.connections)"])
     }
 

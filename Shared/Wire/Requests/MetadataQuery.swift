@@ -29,7 +29,7 @@ extension MetadataCondition {
         guard value.utf8.count <= Limits.metadataValueBytes, !value.utf8.contains(0) else {
             throw .invalid(
                 shown(name),
-                reason: "is longer than \(Limits.metadataValueBytes) bytes, which no value is, or has a NUL")
+                reason: "is longer than \(Limits.metadataValueBytes) bytes, or contains a NUL character")
         }
         let path = name.dropFirst("metadata.".count)
         let word = path.lastIndex(of: ".").map { path[path.index(after: $0)...] } ?? ""
@@ -102,7 +102,7 @@ extension MetadataIndex {
     /// - Throws: ``Failure`` naming `property`.
     public static func path(in property: String) throws(Failure) -> MetadataPath {
         guard property.hasPrefix("metadata.") else {
-            throw .invalid("property", reason: "must be a key path of metadata, as metadata.status")
+            throw .invalid("property", reason: "must be a key path of metadata, such as metadata.status")
         }
         do throws(Failure) {
             let path = try MetadataPath(validating: property.dropFirst("metadata.".count))

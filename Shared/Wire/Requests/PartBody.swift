@@ -31,7 +31,7 @@ public enum PartBody {
             let members = try Members(element, at: .element("parts", index))
             let id = version == .v3 ? try id(members, of: message) : nil
             if let id, !used.insert(id).inserted {
-                throw members.invalid("id", reason: "is the id of another part too")
+                throw members.invalid("id", reason: "is also the id of another part")
             }
             let part = try part(members, id: id)
             if part.contentID == nil { total += part.size }
@@ -57,7 +57,7 @@ public enum PartBody {
         guard let message, utf8[..<slash].suffix(6).elementsEqual("/parts".utf8),
             MessageID(parsing: text[..<slash].dropLast(6)) == message
         else {
-            throw members.invalid("id", reason: "does not lie under the id of the message")
+            throw members.invalid("id", reason: "does not begin with the id of the message")
         }
         return uuid
     }

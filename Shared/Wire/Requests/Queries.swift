@@ -53,7 +53,7 @@ public struct ConversationsQuery: Hashable, Sendable {
         guard order == .createdAt else {
             throw .invalid("sort_by", reason: "must be created_at in a query by metadata")
         }
-        guard messages == nil else { throw .invalid("messages", reason: "cannot be asked for in a query by metadata") }
+        guard messages == nil else { throw .invalid("messages", reason: "cannot be combined with a query by metadata") }
     }
 }
 
@@ -102,7 +102,7 @@ public struct IdentitiesQuery: Hashable, Sendable {
         var known: Set<UserID> = []
         for text in values.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }) {
             guard let user = sender.userID(text) else {
-                throw .invalid("ids", reason: "holds something that is not the id of an identity")
+                throw .invalid("ids", reason: "has an element that is not the id of an identity")
             }
             guard known.insert(user).inserted else { continue }
             guard users.count < Self.maximum else {
@@ -206,9 +206,9 @@ public struct ConversationDeletionQuery: Hashable, Sendable {
         (mode, leave) = (deletion.mode, deletion.leave)
         guard let text = parameter("position") else { return }
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else {
-            throw .invalid("position", reason: "must be the position of a change: a whole number, and not negative")
+            throw .invalid("position", reason: "must be the position of a change, a whole number of at least 0")
         }
-        guard mode == .myDevices else { throw .invalid("position", reason: "goes with mode=my_devices only") }
+        guard mode == .myDevices else { throw .invalid("position", reason: "requires mode=my_devices") }
         // The text has only digits, so a number that does not fit exceeds every position.
         upTo = Position(Int64(text) ?? .max)
     }

@@ -201,7 +201,7 @@ public struct PushTokenBody: Hashable, Sendable {
     private static func optionalText(_ name: StaticString, in members: Members) throws(Failure) -> String? {
         guard let text = try members.string(name) else { return nil }
         guard text.utf8.count <= textBytes, !text.utf8.contains(0) else {
-            throw members.invalid(name, reason: "has more than \(textBytes) bytes, or a NUL among them")
+            throw members.invalid(name, reason: "is longer than \(textBytes) bytes, or contains a NUL character")
         }
         return text
     }

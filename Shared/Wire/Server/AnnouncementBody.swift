@@ -67,7 +67,7 @@ public struct AnnouncementBody: Hashable, Sendable {
         guard IdentityLimits.fits(name, within: ServerMessageBody.nameScalars) else {
             throw .invalid(
                 "sender.name",
-                reason: "is longer than \(ServerMessageBody.nameScalars) characters, or has a NUL among them")
+                reason: "is longer than \(ServerMessageBody.nameScalars) characters, or contains a NUL character")
         }
         return .name(name)
     }

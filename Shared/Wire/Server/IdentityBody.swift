@@ -96,7 +96,7 @@ public struct IdentityBody: Hashable, Sendable {
         guard name != "display_name" || !text.isEmpty else { throw .invalid(name, reason: "is empty") }
         let limit = IdentityLimits.texts[name] ?? 0
         guard IdentityLimits.fits(text, within: limit) else {
-            throw .invalid(name, reason: "is longer than \(limit) characters, or has a NUL among them")
+            throw .invalid(name, reason: "is longer than \(limit) characters, or contains a NUL character")
         }
         return text
     }
@@ -136,7 +136,7 @@ public struct IdentityBody: Hashable, Sendable {
         guard case .string(let text) = value else { throw .invalid(name, reason: "must be a string") }
         guard IdentityLimits.fits(text, within: IdentityLimits.metadataValue) else {
             throw .invalid(
-                name, reason: "is longer than \(IdentityLimits.metadataValue) characters, or has a NUL among them")
+                name, reason: "is longer than \(IdentityLimits.metadataValue) characters, or contains a NUL character")
         }
         return text
     }

@@ -22,7 +22,7 @@ extension PartBody {
         guard case .object = json else { return }
         let members = try Members(json, at: place)
         if members["mime_type"] != nil, members["body"] == nil, members["content"] == nil {
-            throw members.invalid("body", reason: "or the property content must be there")
+            throw members.invalid("body", reason: "or the property content is required")
         }
     }
 }

@@ -112,7 +112,7 @@ public struct ServerMessageBody: Hashable, Sendable {
         case (nil, let name?):
             guard name.unicodeScalars.count <= nameScalars, !name.utf8.contains(0) else {
                 throw .invalid(
-                    "sender.name", reason: "is longer than \(nameScalars) characters, or has a NUL among them")
+                    "sender.name", reason: "is longer than \(nameScalars) characters, or contains a NUL character")
             }
             return .name(name)
         }

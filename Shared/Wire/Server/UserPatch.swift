@@ -52,7 +52,7 @@ public struct UserPatch: Hashable, Sendable {
 
     private static func user(_ value: JSONValue) throws(Failure) -> UserID {
         guard case .string(let text) = value, let user = RequestSender.server.userID(text) else {
-            throw .invalid("blocks", reason: "must be user ids")
+            throw .invalid("blocks", reason: "must be user ids only")
         }
         return user
     }

@@ -41,7 +41,7 @@ public struct WebhookBody: Hashable, Sendable {
         }
         guard (1...Self.secretBytes).contains(secret.utf8.count), !secret.utf8.contains(0) else {
             throw members.invalid(
-                "secret", reason: "must have from 1 to \(Self.secretBytes) bytes, and no NUL among them")
+                "secret", reason: "must have from 1 to \(Self.secretBytes) bytes, and no NUL character")
         }
         events = try Self.events(elements, in: "\(names)", version: version)
         config = try Self.config(members)
@@ -78,7 +78,9 @@ public struct WebhookBody: Hashable, Sendable {
             guard let text = entry.value.stringValue, text.utf8.count <= configBytes,
                 entry.name.utf8.count <= configBytes,
                 !text.utf8.contains(0), !entry.name.utf8.contains(0)
-            else { throw members.invalid(property, reason: "must hold strings of at most \(configBytes) bytes only") }
+            else {
+                throw members.invalid(property, reason: "must contain only strings of at most \(configBytes) bytes")
+            }
             config[entry.name] = text
         }
         return config

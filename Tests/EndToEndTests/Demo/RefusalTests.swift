@@ -76,7 +76,7 @@ extension EndToEnd {
             let unknown = LayerID.app.text(UUID())
             expectOneLine(
                 try await strata.run(words(unknown, app.privateKeyFile)), .usage,
-                "There is no app \(unknown) at \(cluster.urls[0]).")
+                "The app \(unknown) does not exist at \(cluster.urls[0]).")
             let strange = try await TestApp.strangeKey.value.privateKeyFile
             expectOneLine(
                 try await strata.run(words(app.id, strange)), .usage,
@@ -92,17 +92,19 @@ extension EndToEnd {
         func unknownApp() async throws {
             let cluster = try await Cluster.shared()
             let strata = try StrataProgram()
-            let id = UUID().uuidString
+            let unknown = UUID()
+            let id = unknown.uuidString
+            let refusal = "The app \(LayerID.app.text(unknown)) does not exist."
             let place = ["--url", cluster.urls[0], "--app", id, "--database", cluster.databaseURL]
             let announcement = try await strata.run(["announce"] + place + ["--to", "ana", "Hello"])
-            expectOneLine(announcement, .usage, "There is no app layer:///apps")
+            expectOneLine(announcement, .usage, refusal)
             #expect(announcement.output.isEmpty)
             let erasure = try await strata.run(["user", "erase"] + place + ["--user", "ana", "--yes"])
-            expectOneLine(erasure, .usage, "There is no app layer:///apps")
+            expectOneLine(erasure, .usage, refusal)
             for command in ["suspend", "resume"] {
                 expectOneLine(
                     try await strata.run(["app", command, id, "--database", cluster.databaseURL]), .usage,
-                    "There is no app layer:///apps")
+                    refusal)
             }
         }
     }

@@ -249,7 +249,7 @@ extension EndToEnd {
             #expect(refused.output.contains("2 conversations, 3 messages, 4 users"))
             #expect(
                 refused.errorOutput
-                    == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
+                    == "strata: Nothing was deleted. Confirm with --yes, or run the command in a terminal.\n")
             #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
 
             // Simulate an interrupted earlier call. The delay in which gateways notice is over; another test waits for
@@ -265,7 +265,8 @@ extension EndToEnd {
             #expect(try await gone.ana.call("GET", "/conversations").errorID == "authentication_required")
             let refusal = await #expect(throws: ProtocolClientError.self) { try await gone.app.signIn("ana") }
             #expect(refusal?.answer?.errorID == "invalid_app_id")
-            #expect(try await strata.run(words + ["--yes"]).errorOutput.contains("There is no app \(gone.app.id)."))
+            #expect(
+                try await strata.run(words + ["--yes"]).errorOutput.contains("The app \(gone.app.id) does not exist."))
             #expect(try await gone.rows().filter { $0.value > 0 && $0.key != Self.content }.isEmpty)
 
             #expect(try await other.ask("Counter.read").isSuccess)

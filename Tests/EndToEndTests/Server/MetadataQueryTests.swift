@@ -149,7 +149,7 @@ extension EndToEnd {
             try await commands.run("remove", "metadata.a.b")
             #expect(
                 try await commands.run("remove", "metadata.a.b", fails: true).errorOutput
-                    .contains("There is no index metadata.a.b"))
+                    .contains("The app has no index metadata.a.b"))
             #expect(try await server.call("DELETE", "/indexes/metadata.status").status == 204)
             for (method, path) in [
                 ("DELETE", "/indexes/metadata.status"), ("GET", "/indexes/metadata.status"), ("GET", "/indexes/status"),

@@ -78,10 +78,11 @@ extension EndToEnd {
             let nowhere = "00000000-0000-4000-8000-000000000000"
             for words in [["create", "--name", "bot", nowhere], ["list", nowhere]] {
                 let exit = try await StrataProgram().run(["app", "token"] + words, environment: environment)
-                #expect(exit.errorOutput.contains("There is no app layer:///apps/production/\(nowhere)"), "\(words)")
+                #expect(
+                    exit.errorOutput.contains("The app layer:///apps/production/\(nowhere) does not exist"), "\(words)")
             }
             let exit = try await StrataProgram().run(["app", "token", "revoke", nowhere], environment: environment)
-            #expect(exit.errorOutput.contains("There is no token \(nowhere)"))
+            #expect(exit.errorOutput.contains("The token \(nowhere) does not exist"))
         }
     }
 }

@@ -70,7 +70,7 @@ enum DegradedState: CaseIterable, Sendable {
 
     private static let postgres = (gone: "PostgreSQL is unavailable", back: "PostgreSQL is available again")
     private static let redis = (gone: "Redis is unavailable", back: "Redis is available again")
-    private static let service = (gone: "a service is unavailable", back: "a service is available again")
+    private static let service = (gone: "service is unavailable", back: "service is available again")
 
     var signs: [Sign] {
         switch self {

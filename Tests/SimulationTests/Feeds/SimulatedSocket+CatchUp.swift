@@ -38,7 +38,7 @@ extension SimulatedSocket {
         switch action {
         case .limit(let limit): apply(limit)
         case .cancel: driver = nil
-        case .leaveConversations: registry.startAnew(self)
+        case .leaveConversations: registry.resetForReplay(self)
         case .run(let catchUp, let attempt): run(catchUp, attempt: attempt)
         case .answerReplay(let result): answerReplay(result)
         case .flushPendingTyping: break

@@ -116,7 +116,7 @@ final class SimulatedSocket: @unchecked Sendable {
     }
 
     func append(_ content: SimulatedPipe.Content, bytes: Int, stamp: Timestamp? = nil) {
-        if outbox.isEmpty { registry.touched(self) }
+        if outbox.isEmpty { registry.scheduleFlush(of: self) }
         outbox.append(
             SimulatedPipe.Packet(
                 content: content, counter: sequence.counter, stamp: stamp ?? sequence.lastStamp, bytes: bytes))
@@ -158,7 +158,7 @@ final class SimulatedSocket: @unchecked Sendable {
         isClosing = true
         pipe.write([SimulatedPipe.Packet(content: .close, counter: -1, stamp: sequence.lastStamp, bytes: 0)], 0)
         cutOff(after: .seconds(1))
-        registry.leaveAll(self)
+        registry.detachAll(self)
         driver = nil
     }
 

@@ -19,7 +19,7 @@ struct LoadPlanTests {
 
     @Test("the number of concurrent loads is limited, in request order", .proves("SYNC-64"))
     mutating func parallel() {
-        plan.want(history: (1...6).map { .test($0) })
+        plan.add(history: (1...6).map { .test($0) })
         #expect(plan.nextLoads(for: nil, at: now) == history(1...4))
         #expect(plan.nextLoads(for: nil, at: now).isEmpty)
         plan.loadEnded(.history(.test(2)))
@@ -28,9 +28,9 @@ struct LoadPlanTests {
 
     @Test("a load requested twice runs once, also while it is running")
     mutating func once() {
-        for _ in 1...2 { plan.want(history: [.test(1)]) }
+        for _ in 1...2 { plan.add(history: [.test(1)]) }
         #expect(plan.nextLoads(for: nil, at: now) == history(1...1))
-        plan.want(history: [.test(1)])
+        plan.add(history: [.test(1)])
         plan.loadEnded(.history(.test(1)))
         #expect(plan.nextLoads(for: nil, at: now).isEmpty && plan.isEmpty)
     }
@@ -40,7 +40,7 @@ struct LoadPlanTests {
         var listing = SyncCursor.Listing()
         listing.hasAnnouncements = true
         listing.hasBlocks = true
-        plan.want(history: (1...5).map { .test($0) })
+        plan.add(history: (1...5).map { .test($0) })
         #expect(
             plan.nextLoads(for: listing, at: now) == [.conversations(next: nil), .identities(next: nil)]
                 + history(1...4))
@@ -51,7 +51,7 @@ struct LoadPlanTests {
 
     @Test("each failure waits longer, and a server's pause is kept", .proves("OFF-5"))
     mutating func backoff() throws {
-        plan.want(history: [.test(1)])
+        plan.add(history: [.test(1)])
         var pauses: [Duration] = []
         for _ in 1...4 {
             _ = plan.nextLoads(for: nil, at: plan.nextRetry ?? now)
@@ -66,7 +66,7 @@ struct LoadPlanTests {
 
     @Test("a repeatedly failing load stops no other", .proves("SYNC-64"))
     mutating func broken() {
-        plan.want(history: (1...5).map { .test($0) })
+        plan.add(history: (1...5).map { .test($0) })
         _ = plan.nextLoads(for: nil, at: now)
         fail(.history(.test(1)))
         #expect(plan.nextLoads(for: nil, at: now) == history(5...5))
@@ -75,7 +75,7 @@ struct LoadPlanTests {
 
     @Test("a retried load runs once and ends its wait")
     mutating func retried() throws {
-        plan.want(history: [.test(1)])
+        plan.add(history: [.test(1)])
         _ = plan.nextLoads(for: nil, at: now)
         fail(.history(.test(1)))
         let retry = try #require(plan.nextRetry)
@@ -89,10 +89,10 @@ struct LoadPlanTests {
     @Test("each load gets the packets since it began, and no packet is kept needlessly")
     mutating func packets() {
         plan.remember([0])
-        plan.want(history: [.test(1)])
+        plan.add(history: [.test(1)])
         _ = plan.nextLoads(for: nil, at: now)
         plan.remember([1])
-        plan.want(history: [.test(2)])
+        plan.add(history: [.test(2)])
         _ = plan.nextLoads(for: nil, at: now)
         plan.remember([2])
         #expect(plan.packets(since: .history(.test(1))) == [1, 2])

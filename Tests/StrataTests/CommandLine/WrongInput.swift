@@ -128,7 +128,8 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
                 "app create", "--public-key", ["--public-key", "{nonsense}", "--database", nobody],
                 "does not hold an RSA public key"),
             WrongInput(
-                "app create", "--public-key", ["--public-key", "{key}", "--database", nobody], "holds a private key"),
+                "app create", "--public-key", ["--public-key", "{key}", "--database", nobody],
+                "contains a private key"),
         ]
         rows.append(WrongInput("app token create", "--name", ["{uuid}"], "Missing expected argument '--name <name>'"))
         rows.append(
@@ -243,7 +244,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
                 .unavailable, serverToken)
             row("--url", [], "No system runs in", .unavailable)
             row("--ca", ["--url", elsewhere, "--ca", "{directory}/none"], "cannot be read", .noInput)
-            row("--ca", ["--url", elsewhere, "--ca", "{nonsense}"], "does not hold certificates in PEM form")
+            row("--ca", ["--url", elsewhere, "--ca", "{nonsense}"], "does not contain certificates in PEM form")
             row("--insecure", ["--url", elsewhere, "--insecure=much"], "--insecure")
             row(
                 "--database", ["--url", elsewhere, "--database", "nonsense"], "The database's URL cannot be used",
@@ -306,7 +307,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             "demo", "--ca", ["--url", "https://127.0.0.1:1", "--ca", "{directory}/none"], "cannot be read", .noInput),
         WrongInput(
             "demo", "--ca", ["--url", "https://127.0.0.1:1", "--ca", "{nonsense}"],
-            "does not hold certificates in PEM form"),
+            "does not contain certificates in PEM form"),
         WrongInput("demo", "--insecure", ["--url", "https://127.0.0.1:1", "--insecure=much"], "--insecure"),
         WrongInput("demo", "--app", ["--url", "http://127.0.0.1:1", "--app", "nonsense"], "--app must be a UUID"),
         WrongInput(
@@ -352,7 +353,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             .noInput),
         WrongInput(
             "chat", "--ca", ["--user", "ana", "--url", elsewhere, "--ca", "{nonsense}"],
-            "does not hold certificates in PEM form"),
+            "does not contain certificates in PEM form"),
         WrongInput("chat", "--app", ["--user", "ana", "--app", "nonsense"], "--app must be a UUID"),
         WrongInput(
             "chat", "--app", ["--user", "ana", "--app", "{uuid}"], "There is no private key for layer:///apps", .noInput
@@ -362,7 +363,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     private static let secrets: [WrongInput] = [
         WrongInput("secrets", "<directory>", [], "Missing expected argument '<directory>'"),
-        WrongInput("secrets", "<directory>", ["{nonsense}/secrets"], "cannot be made", .cannotCreate),
+        WrongInput("secrets", "<directory>", ["{nonsense}/secrets"], "cannot be created", .cannotCreate),
         WrongInput(
             "secrets", "--postgres", ["{directory}/secrets", "--postgres", "nonsense"],
             "--postgres must look like host:port."),

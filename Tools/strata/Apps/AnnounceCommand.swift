@@ -14,18 +14,18 @@ struct AnnounceCommand: AsyncParsableCommand {
             with one that it makes in the database and revokes again.
             """)
 
-    @Option(help: "The app; may be left out where there is only one.")
+    @Option(help: "The app. Optional if only one exists.")
     var app: String?
-    @Option(name: .customLong("from"), help: "The name it is sent under.")
+    @Option(name: .customLong("from"), help: "The sender's name.")
     var sender = "Announcement"
-    @Option(name: .customLong("to"), help: "The id of a user; may be given several times.")
+    @Option(name: .customLong("to"), help: "The id of a recipient; repeatable.")
     var recipients: [String]
     @Option(help: "MIME type of the text.")
     var mimeType = "text/plain"
     @OptionGroup var api: ServerAPIOption
     @Flag(help: "Print JSON.")
     var json = false
-    @Argument(help: "What is announced, at most 2048 characters.")
+    @Argument(help: "The text of the announcement, at most 2048 characters.")
     var text: String
 
     func validate() throws {

@@ -9,7 +9,7 @@ struct AppCard: CustomStringConvertible {
     /// - Parameter keyFile: The file of the private key; nil if the owner has the key.
     init(_ app: NewApp, keyFile: String?) {
         self.app = app
-        keyLine = keyFile ?? "yours; it was not shown to us"
+        keyLine = keyFile ?? "kept by you"
         privateKey = nil
     }
 
@@ -28,7 +28,7 @@ struct AppCard: CustomStringConvertible {
         private key       \(keyLine)
         Server API token  \(app.serverToken)
 
-        \(privateKey.map { "\($0)\n\nKey and token are shown this once." } ?? "The token is shown this once.")
+        \(privateKey.map { "\($0)\n\nThe key and the token are shown only once." } ?? "The token is shown only once.")
         """
     }
 }

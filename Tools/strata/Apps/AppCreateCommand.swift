@@ -6,7 +6,7 @@ import Foundation
 struct AppCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Creates an app, and shows what its owner needs.",
+        abstract: "Creates an app, and shows its ids, key and token.",
         discussion: """
             Without --public-key a pair of RSA keys is made and the private one kept in the home's keys/ directory, readable by you alone. The Server \
             API token is shown this once; only its digest is stored.
@@ -16,7 +16,7 @@ struct AppCreateCommand: AsyncParsableCommand {
     var name = "My app"
     @Option(
         help: ArgumentHelp(
-            "PEM file of an RSA public key, of at least 2048 bits; its owner keeps the private half.", valueName: "file"
+            "PEM file of an RSA public key of at least 2048 bits; its owner keeps the private key.", valueName: "file"
         ))
     var publicKey: String?
     @OptionGroup var database: DatabaseOption

@@ -7,7 +7,7 @@ import Glibc
 struct AppDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
-        abstract: "Deletes an app for ever: its users, sessions, conversations, messages and files.",
+        abstract: "Permanently deletes an app: its users, sessions, conversations, messages and files.",
         discussion: """
             Says first what will go, and asks for the app's name; --yes answers that. The app is suspended at once, and those who are signed in are cut \
             off within half a minute. Everything is deleted in small steps while the system works on; interrupted, the same command goes on. Gateways \
@@ -35,7 +35,7 @@ struct AppDeleteCommand: AsyncParsableCommand {
         let deletion = AppDeletion(store: AppStore(url: try await database.url(in: home)), app: id)
         guard let subject = try await deletion.subject() else {
             throw CommandFailure(
-                .usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
+                .usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")
         }
         let title = "\(LayerID.app.text(id))  \(subject.name)"
         // With --json, standard output contains only the result.
@@ -65,9 +65,9 @@ struct AppDeleteCommand: AsyncParsableCommand {
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandFailure(
-                .usage, "Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.")
+                .usage, "Nothing was deleted. Confirm with --yes, or run the command in a terminal.")
         }
-        Console.standard.note("Type the app's name to delete it for ever:")
+        Console.standard.note("Type the app's name to delete it permanently:")
         guard readLine()?.trimmingCharacters(in: .whitespaces) == name else {
             throw CommandFailure(.usage, "Nothing was deleted: that is not the app's name.")
         }

@@ -9,7 +9,7 @@ struct AppIndexCommand: AsyncParsableCommand {
         commandName: "index",
         abstract: "Adds, lists and removes the indexes by which an app's conversations are found by their metadata.",
         discussion:
-            "An index is of one key path, such as metadata.status. Each makes the changes of that value dearer, and nothing else.",
+            "An index covers one key path, such as metadata.status. It slows down only changes of that value.",
         subcommands: [AppIndexAddCommand.self, AppIndexListCommand.self, AppIndexRemoveCommand.self])
 }
 
@@ -33,9 +33,9 @@ struct AppIndexAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
         abstract:
-            "Adds an index. What is there already is taken in while the services run; queries are refused until then.")
+            "Adds an index. Queries are refused until the services have indexed the existing conversations.")
 
-    @Argument(help: "The key path, as metadata.status.")
+    @Argument(help: "The key path, such as metadata.status.")
     var property: String
     @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
@@ -48,7 +48,7 @@ struct AppIndexAddCommand: AsyncParsableCommand {
         if outcome == "too_many" {
             throw CommandFailure(
                 .usage,
-                "The app has \(MetadataIndex.maximumPerApp) indexes, which is the most. \(OwnCommand.name) app index remove removes one."
+                "The app has \(MetadataIndex.maximumPerApp) indexes, the maximum. See \(OwnCommand.name) app index remove"
             )
         }
         if outcome == "removing" {
@@ -90,7 +90,7 @@ struct AppIndexRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Removes an index: queries by it are refused at once.")
 
-    @Argument(help: "The key path, as metadata.status.")
+    @Argument(help: "The key path, such as metadata.status.")
     var property: String
     @OptionGroup var target: AppTarget
 
@@ -99,9 +99,9 @@ struct AppIndexRemoveCommand: AsyncParsableCommand {
         let app = try target.id
         guard try await target.store.removeIndex(path, of: app) else {
             throw CommandFailure(
-                .usage, "There is no index metadata.\(path) of this app. \(OwnCommand.name) app index list shows all.")
+                .usage, "The app has no index metadata.\(path). \(OwnCommand.name) app index list shows all.")
         }
-        Console.standard.say("metadata.\(path)  is not indexed any more")
+        Console.standard.say("metadata.\(path)  is no longer indexed")
     }
 }
 
@@ -111,7 +111,7 @@ enum IndexedProperty {
     /// - Throws: ``CommandFailure`` if the path is invalid.
     static func path(_ property: String) throws -> String {
         guard property.hasPrefix("metadata.") else {
-            throw CommandFailure(.usage, "The key path must begin with metadata., as metadata.status.")
+            throw CommandFailure(.usage, "The key path must begin with metadata., such as metadata.status.")
         }
         do throws(Failure) {
             let path = try MetadataPath(validating: property.dropFirst("metadata.".count))

@@ -19,10 +19,11 @@ package enum AppKeyPair {
         let text = try readText(at: path)
         guard !text.contains("PRIVATE KEY") else {
             throw CommandFailure(
-                .usage, "\(path) holds a private key. Give the public key instead, and keep the private one secret.")
+                .usage, "\(path) contains a private key. Give the public key instead, and keep the private one secret.")
         }
         guard let key = try? _RSA.Signing.PublicKey(pemRepresentation: text) else {
-            throw CommandFailure(.usage, "\(path) does not hold an RSA public key of at least 2048 bits in PEM form.")
+            throw CommandFailure(
+                .usage, "\(path) does not contain an RSA public key of at least 2048 bits in PEM form.")
         }
         return key.pemRepresentation + "\n"
     }
@@ -33,7 +34,8 @@ package enum AppKeyPair {
     static func privateKey(ofFile path: String) throws -> String {
         let text = try readText(at: path)
         guard (try? _RSA.Signing.PrivateKey(pemRepresentation: text)) != nil else {
-            throw CommandFailure(.usage, "\(path) does not hold an RSA private key of at least 2048 bits in PEM form.")
+            throw CommandFailure(
+                .usage, "\(path) does not contain an RSA private key of at least 2048 bits in PEM form.")
         }
         return text
     }

@@ -32,7 +32,7 @@ public struct AppStore: Sendable {
         let columns = try rows.columns(of: SuspendApp.self)
         guard try isSuspended || !row[columns.isBeingDeleted] else {
             throw CommandFailure(
-                .unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
+                .unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be resumed.")
         }
         return try row[columns.name]
     }

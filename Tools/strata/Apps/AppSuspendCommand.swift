@@ -7,7 +7,7 @@ struct AppSuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
         abstract:
-            "Suspends an app: its users cannot sign in, and those who are signed in are cut off within half a minute.")
+            "Suspends an app: its users cannot sign in, and signed-in users are disconnected within half a minute.")
 
     @OptionGroup var target: SuspensionTarget
 
@@ -16,7 +16,7 @@ struct AppSuspendCommand: AsyncParsableCommand {
 
 struct AppResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Ends the suspension of an app. Sessions from before are good again.")
+        commandName: "resume", abstract: "Ends the suspension of an app. Earlier sessions are valid again.")
 
     @OptionGroup var target: SuspensionTarget
 
@@ -34,7 +34,7 @@ struct SuspensionTarget: ParsableArguments {
         let store = AppStore(url: try await database.url(in: StrataHome()))
         guard let name = try await store.setSuspended(isSuspended, for: id) else {
             throw CommandFailure(
-                .usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
+                .usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")
         }
         Console.standard.say("\(LayerID.app.text(id))  \(name)  is \(isSuspended ? "suspended" : "in service")")
     }

@@ -13,13 +13,13 @@ struct AppTokenCommand: AsyncParsableCommand {
 
 struct AppTokenCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Creates one more token for an app's own server, and shows it this once.",
+        commandName: "create", abstract: "Creates a token for an app's own server, and shows it only once.",
         discussion:
             "Only the token's digest is stored. Each server should have a token of its own, so that one can be revoked without the others."
     )
 
     @OptionGroup var target: AppTarget
-    @Option(help: "What the token is for, for people.")
+    @Option(help: "A description of the token, for people.")
     var name: String
     @Flag(help: "Print JSON.")
     var json = false
@@ -48,7 +48,8 @@ struct AppTokenCreateCommand: AsyncParsableCommand {
 
 struct AppTokenListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the tokens of an app's own server; the tokens themselves are not known.")
+        commandName: "list",
+        abstract: "Lists the tokens of an app's own server by id and name; the tokens themselves are not stored.")
 
     @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
@@ -87,7 +88,7 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOption
     @Argument(help: "The id of the token, as strata app token list shows it; not the token itself.")
     var id: String
-    @Flag(help: "Make the webhooks inactive that were registered with it.")
+    @Flag(help: "Deactivate the webhooks that were registered with it.")
     var endWebhooks = false
 
     func run() async throws {
@@ -98,7 +99,7 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
         let store = AppStore(url: try await database.url(in: StrataHome()))
         guard let revoked = try await store.revokeServerToken(token, endsWebhooks: endWebhooks) else {
             throw CommandFailure(
-                .usage, "There is no token \(title). \(OwnCommand.name) app token list shows all of an app.")
+                .usage, "The token \(title) does not exist. \(OwnCommand.name) app token list shows all of an app.")
         }
         Console.standard.say(revoked.name.map { "\(title)  \($0)  is revoked" } ?? "\(title)  was revoked before")
         for webhook in revoked.webhooks {
@@ -116,6 +117,6 @@ struct AppTarget: ParsableArguments {
     var store: AppStore { get async throws { AppStore(url: try await database.url(in: StrataHome())) } }
 
     func noSuchApp(_ id: UUID) -> CommandFailure {
-        CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
+        CommandFailure(.usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")
     }
 }

@@ -14,7 +14,7 @@ struct AppWebhookListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract:
-            "Lists the webhooks of an app: whether each is active, how much waits for it, and which token registered it."
+            "Lists the webhooks of an app, each with its status, its backlog, and the token that registered it."
     )
 
     @OptionGroup var target: AppTarget
@@ -35,7 +35,7 @@ struct AppWebhookListCommand: AsyncParsableCommand {
 struct AppWebhookRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Removes a webhook: within seconds nothing is recorded for it, and what waits for it goes.")
+        abstract: "Removes a webhook and its backlog. Within seconds no more events are recorded for it.")
 
     @Argument(help: "The id of the webhook, as the list shows it.")
     var id: String
@@ -48,7 +48,7 @@ struct AppWebhookRemoveCommand: AsyncParsableCommand {
         let app = try target.id
         guard try await target.store.removeWebhook(webhook, of: app) else {
             throw CommandFailure(
-                .usage, "There is no such webhook of this app. \(OwnCommand.name) app webhook list shows all.")
+                .usage, "The app has no webhook with this id. \(OwnCommand.name) app webhook list shows all.")
         }
         Console.standard.say("\(webhook.uuidString.lowercased())  is removed")
     }

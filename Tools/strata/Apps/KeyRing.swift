@@ -48,7 +48,7 @@ struct KeyRing {
             guard let entry = readEntry(at: entryFile(app)) else {
                 throw CommandFailure(
                     .noInput,
-                    "There is no private key for \(LayerID.app.text(app)) in \(home.keys). Sign with the key you made the app with: --key FILE."
+                    "There is no private key for \(LayerID.app.text(app)) in \(home.keys). Give it with --key FILE."
                 )
             }
             return entry

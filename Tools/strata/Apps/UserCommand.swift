@@ -7,20 +7,20 @@ import StrataModel
 
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "user", abstract: "Looks after single users of an app.", subcommands: [UserEraseCommand.self])
+        commandName: "user", abstract: "Manages single users of an app.", subcommands: [UserEraseCommand.self])
 }
 
 struct UserEraseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "erase",
-        abstract: "Erases a user for ever: their sessions, devices, identity, files, and what they wrote.",
+        abstract: "Permanently erases a user: sessions, devices, identity, files, and the content of messages.",
         discussion: """
             The account goes at once. The user's messages keep their places and lose their parts soon afterwards, and all participants are told. The id \
             stays in the conversations that the user takes part in. Nothing undoes this, and backups are not touched. Uses the Server API, with the token \
             in STRATA_SERVER_TOKEN, or else with one that it makes in the database and revokes again.
             """)
 
-    @Option(help: "The app; may be left out where there is only one.")
+    @Option(help: "The app. Optional if only one exists.")
     var app: String?
     @Option(help: "The user's id.")
     var user: String
@@ -44,16 +44,17 @@ struct UserEraseCommand: AsyncParsableCommand {
         _ = try await api.with(app: app, purpose: "strata user erase") { server in try await server.call("DELETE", path)
         }
         if json { return try Console.standard.say(json: ["app": LayerID.app.text(app), "user": user]) }
-        Console.standard.say("\(user)  is erased. What they wrote goes now, some messages at a time.")
+        Console.standard.say(
+            "\(user)  is erased. The content of the user's messages is being deleted in the background.")
     }
 
     private func confirm() throws {
         if yes { return }
         guard isatty(STDIN_FILENO) == 1 else {
             throw CommandFailure(
-                .usage, "No user was erased. Say --yes to erase one for ever, or call this at a terminal.")
+                .usage, "No user was erased. Confirm with --yes, or run the command in a terminal.")
         }
-        Console.standard.note("Type the user's id to erase them for ever:")
+        Console.standard.note("Type the user's id to erase the user permanently:")
         guard readLine() == user else { throw CommandFailure(.usage, "No user was erased: that is not the user's id.") }
     }
 }

@@ -7,7 +7,7 @@ import ProtocolClient
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Two users try everything, over the public API.",
+        abstract: "Runs a demo: two users try all functions over the public API.",
         discussion: """
             Plays against the running `strata dev`, or against --url, in an app made for it. It shows what happens and when, and exits with 0 only if \
             every packet that had to come came, in order, once. Any process of the system may be killed meanwhile. With --url, what the owner of the new \
@@ -16,7 +16,7 @@ struct DemoCommand: AsyncParsableCommand {
 
     @Option(
         help:
-            "Base URL of a gateway, or of what stands before them. (STRATA_URL; default: those of the running `strata dev`)"
+            "Base URL of a gateway or load balancer. (STRATA_URL; default: those of the running `strata dev`)"
     )
     var url: String?
     @Option(name: .customLong("url2"), help: "Base URL of another gateway of the same system.")
@@ -36,7 +36,7 @@ struct DemoCommand: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOption
     @Option(
         help: ArgumentHelp(
-            "After how long, by the system's settings, typing pauses, and then finishes.", valueName: "seconds"))
+            "Seconds after which typing pauses, and then finishes, by the system's settings.", valueName: "seconds"))
     var typingSeconds = 10.0
 
     func validate() throws {

@@ -54,7 +54,8 @@ struct DemoScript: Sendable {
         else { return nil }
         let app = LayerID.app.text(system.app.id)
         switch answer.errorID {
-        case "invalid_app_id": return CommandFailure(.usage, "There is no app \(app) at \(system.gateways[0].baseURL).")
+        case "invalid_app_id":
+            return CommandFailure(.usage, "The app \(app) does not exist at \(system.gateways[0].baseURL).")
         case "app_suspended": return CommandFailure(.unavailable, "The app \(app) is suspended.")
         default:
             let reason = answer.errorID ?? "status \(answer.status)"

@@ -101,7 +101,8 @@ struct DeploymentSecrets {
         do {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         } catch {
-            throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
+            throw CommandFailure(
+                .cannotCreate, "The directory \(path) cannot be created: \(error.localizedDescription)")
         }
         // Only the group may access it, regardless of the umask.
         try protect(path, for: group, mode: 0o750)

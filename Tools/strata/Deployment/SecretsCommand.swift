@@ -7,13 +7,13 @@ import RPC
 struct SecretsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "secrets",
-        abstract: "Makes the passwords and the certificate of a deployment, where there are none yet.",
+        abstract: "Creates the missing passwords and the certificate of a deployment.",
         discussion: """
             `docker compose up` runs it first. What is in the directory already is kept: the database knows the passwords that were in it. Run as root, \
             it gives each file to the group of those who may read it.
             """)
 
-    @Argument(help: "Where they are kept.")
+    @Argument(help: "The directory of the secrets.")
     var directory: String
     @Option(help: "host:port of PostgreSQL.")
     var postgres = DeploymentSecrets.Places().postgres
@@ -62,6 +62,6 @@ struct SecretsCommand: ParsableCommand {
         places.hosts += further.filter { !places.hosts.contains($0) }
         let made = try DeploymentSecrets(directory: directory, places: places).ensure()
         Console.standard.say(
-            made.isEmpty ? "All secrets are there." : "Made:\n" + made.map { "  \($0)" }.joined(separator: "\n"))
+            made.isEmpty ? "All secrets exist." : "Made:\n" + made.map { "  \($0)" }.joined(separator: "\n"))
     }
 }

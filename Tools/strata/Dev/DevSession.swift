@@ -19,7 +19,7 @@ struct DevSession: Sendable {
         defer { watching.cancel() }
         let result = await up.result
         let isWanted = up.isCancelled
-        if isWanted { console.say("\nStopping; once more to kill everything at once.") }
+        if isWanted { console.say("\nStopping. Press Ctrl-C again to kill everything immediately.") }
         await system.stop()
         if !isWanted { _ = try result.get() }
         console.say("Stopped. The data is kept in \(system.home.path).")

@@ -63,7 +63,7 @@ struct Doctor: Sendable {
         guard SystemUser.isRoot else { return .fine("user", finding: "not root; PostgreSQL runs as you") }
         guard let other = SystemUser.forPostgres else {
             return .bad(
-                "user", finding: "root, and there is no user postgres or nobody to run PostgreSQL as",
+                "user", finding: "root, and PostgreSQL needs a user postgres or nobody",
                 remedy: "useradd --system postgres")
         }
         return .fine("user", finding: "root; PostgreSQL runs as \(other.name)")
@@ -104,7 +104,7 @@ struct Doctor: Sendable {
         guard megabytes >= 512 else {
             return .bad(
                 "disk", finding: "\(megabytes) MB free at \(path)",
-                remedy: "PostgreSQL needs some 500 MB to begin with.")
+                remedy: "PostgreSQL needs about 500 MB at first.")
         }
         return .fine("disk", finding: megabytes >= 10_240 ? "\(megabytes / 1024) GB free" : "\(megabytes) MB free")
     }
@@ -141,7 +141,7 @@ struct Doctor: Sendable {
         guard let end = TLSCertificate.expiry(ofCertificateAt: home.tls + "/certificate.pem") else { return nil }
         let days = Int(end.timeIntervalSinceNow / 86_400)
         return days > 30
-            ? .fine("certificate", finding: "good for \(days) more days")
-            : .notice("certificate", finding: "ends in \(days) days", remedy: "The next start makes another one.")
+            ? .fine("certificate", finding: "valid for \(days) more days")
+            : .notice("certificate", finding: "expires in \(days) days", remedy: "The next start creates a new one.")
     }
 }

@@ -6,7 +6,7 @@ import Foundation
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Says what is missing on this machine, and how to get it.",
+        abstract: "Reports what is missing on this machine, and how to install it.",
         discussion: "Ends with status 69 if something will not work.")
 
     @Flag(help: "Print JSON.")

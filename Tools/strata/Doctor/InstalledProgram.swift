@@ -17,7 +17,7 @@ struct InstalledProgram: Sendable {
             switch self {
             case .missing: .bad(subject, finding: "not found", remedy: "apt-get install \(package)")
             case .silent(let path):
-                .bad(subject, finding: "\(path) does not say its version", remedy: "apt-get install \(package)")
+                .bad(subject, finding: "\(path) does not report its version", remedy: "apt-get install \(package)")
             }
         }
     }

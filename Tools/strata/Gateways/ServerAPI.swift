@@ -31,7 +31,7 @@ struct ServerAPIOption: ParsableArguments {
             let token = try NewServerToken(name: purpose)
             guard try await store.insert(token, for: app) else {
                 throw CommandFailure(
-                    .usage, "There is no app \(LayerID.app.text(app)). \(OwnCommand.name) app list shows all.")
+                    .usage, "The app \(LayerID.app.text(app)) does not exist. \(OwnCommand.name) app list shows all.")
             }
             do {
                 let answer = try await body(ServerAPI(gateway: gateways[0], app: app, token: token.text))

@@ -36,7 +36,7 @@ struct TrustOption: ParsableArguments {
         }
         guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty,
             documents.allSatisfy({ (try? Certificate(pemDocument: $0)) != nil })
-        else { throw CommandFailure(.usage, "\(file) does not hold certificates in PEM form.") }
+        else { throw CommandFailure(.usage, "\(file) does not contain certificates in PEM form.") }
         return pem
     }
 }

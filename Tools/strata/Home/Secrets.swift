@@ -55,7 +55,7 @@ struct Secrets: Codable, Equatable, Sendable {
                 // The file is never replaced, because the database requires the passwords that it contained.
                 throw CommandFailure(
                     .configuration,
-                    "The file \(home.secrets) cannot be understood. Restore it, or move \(home.path) away and start afresh."
+                    "The file \(home.secrets) cannot be parsed. Restore it, or move \(home.path) away and start again."
                 )
             }
         }

@@ -78,7 +78,8 @@ struct StrataHome: Sendable, Equatable {
         do {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         } catch {
-            throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
+            throw CommandFailure(
+                .cannotCreate, "The directory \(path) cannot be created: \(error.localizedDescription)")
         }
         guard chmod(path, mode) == 0 else {
             throw CommandFailure(

@@ -7,21 +7,21 @@ import StrataModel
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Makes an identity token, to sign in as a user while trying things out.",
+        abstract: "Makes an identity token, to sign in as a user for tests.",
         discussion: """
             In production your own server makes these, with the app's private key. The token names a nonce of the gateway; without --nonce one is \
             fetched. It is good for one POST /sessions.
             """)
 
-    @Option(help: "The app; may be left out where there is only one.")
+    @Option(help: "The app. Optional if only one exists.")
     var app: String?
-    @Option(help: "The user's id, as your users are called.")
+    @Option(help: "The user's id in your own system.")
     var user: String
     @Option(help: "A nonce of the gateway; without it one is fetched.")
     var nonce: String?
-    @Option(help: "The name others see.")
+    @Option(help: "The user's display name.")
     var displayName: String?
-    @Option(help: "How many seconds it may be used.")
+    @Option(help: "Lifetime of the token in seconds.")
     var validFor = 600
     @Option(
         help: ArgumentHelp(

@@ -26,7 +26,7 @@ struct ErrorMiddleware: RESTMiddleware {
 
     private static func failure(_ status: HTTPResponse.Status) -> Failure {
         status == .notFound
-            ? Failure(.invalidEndpoint, "There is no such method and path.")
+            ? Failure(.invalidEndpoint, "No endpoint has this method and path.")
             : Failure(.invalidRequest, "The request could not be understood (\(status.code)).")
     }
 }
@@ -79,7 +79,7 @@ final class ErrorObjects: Sendable {
             failure.detail = .nonce(Nonce.issue(with: nonceKey).text)
         }
         if failure.code == .internalServerError {
-            context.logger.error("a request failed unexpectedly", metadata: ["trace.id": "\(context.trace)"])
+            context.logger.error("unexpected error in a request", metadata: ["trace.id": "\(context.trace)"])
         }
         let renderer = context.renderer ?? renderer
         // A request can be refused before its version is known.

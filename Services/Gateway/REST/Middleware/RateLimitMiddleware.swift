@@ -56,5 +56,5 @@ extension HTTPField.Name {
 }
 
 extension Failure {
-    static let rateLimited = Failure(.rateLimitExceeded, "There were too many requests; please wait a little.")
+    static let rateLimited = Failure(.rateLimitExceeded, "Too many requests. Please wait and try again.")
 }

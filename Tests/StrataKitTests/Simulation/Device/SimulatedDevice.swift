@@ -239,7 +239,7 @@ final class SimulatedDevice {
                 answered(
                     id, answer.map { ServerAnswer($0) } ?? .retry(.network("no answer"), counts: false, after: nil))
             }
-        case nil: answered(id, .refused(StrataError(.unknown, "There is nothing to be sent.")))
+        case nil: answered(id, .refused(StrataError(.unknown, "There is nothing to send.")))
         }
     }
 
