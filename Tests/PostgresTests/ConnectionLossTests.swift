@@ -4,6 +4,7 @@ import Foundation
 import LocalServers
 import ServiceLifecycle
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Postgres
@@ -118,7 +119,7 @@ struct ConnectionLossTests {
             try await pool.sql("INSERT INTO item VALUES (1, 1)")
             await server.kill()
             var last: PostgresError?
-            try await eventually(instead: { last }) {
+            try await eventually("the last error: \(String(describing: last))") {
                 last = await pool.error("SELECT 1")
                 return last?.code == .connectionUnavailable
             }

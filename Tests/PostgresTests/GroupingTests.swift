@@ -2,6 +2,7 @@
 
 import Foundation
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Postgres

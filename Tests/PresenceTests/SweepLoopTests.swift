@@ -2,6 +2,7 @@
 
 import Logging
 import Synchronization
+import TestTiers
 import Testing
 
 @testable import Presence
@@ -41,7 +42,7 @@ struct SweepLoopTests {
     @Test("a full batch is followed by an immediate sweep")
     func full() async throws {
         let found = Found([Self.fullBatch, .nothing(next: nil)])
-        try await run(found) { while found.looks < 100 { try await Task.sleep(for: .milliseconds(1)) } }
+        try await run(found) { try await eventually { found.looks >= 100 } }
     }
 
     @Test(
@@ -53,7 +54,7 @@ struct SweepLoopTests {
     func pause(findings: [SweepFinding]) async throws {
         let found = Found(findings)
         try await run(found) {
-            while found.looks == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { found.looks > 0 }
             try await Task.sleep(for: .milliseconds(200))
             #expect(found.looks == 1)
         }

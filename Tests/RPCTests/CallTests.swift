@@ -7,6 +7,7 @@ import NetKit
 import StrataModel
 import SwiftProtobuf
 import Synchronization
+import TestTiers
 import Testing
 
 @testable import RPC

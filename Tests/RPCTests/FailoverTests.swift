@@ -4,6 +4,7 @@ import Dispatch
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestTiers
 import Testing
 
 @testable import RPC

@@ -106,17 +106,6 @@ extension RPCClient {
     var connected: Int { balancer.withLock { $0.readyCount } }
 }
 
-func eventually(
-    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
-) async throws {
-    let limit = ContinuousClock.now + .seconds(60)
-    while ContinuousClock.now < limit {
-        if await condition() { return }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-    Issue.record(what, sourceLocation: sourceLocation)
-}
-
 /// Counts events and lets a test await them.
 final class Events<Event: Sendable>: Sendable {
     private let stream: AsyncStream<Event>

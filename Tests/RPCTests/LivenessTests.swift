@@ -3,6 +3,7 @@
 import NIOCore
 import NIOEmbedded
 import NetKit
+import TestTiers
 import Testing
 
 @testable import RPC

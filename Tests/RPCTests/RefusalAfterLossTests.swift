@@ -3,6 +3,7 @@
 import Contracts
 import StrataModel
 import SwiftProtobuf
+import TestTiers
 import Testing
 
 @testable import RPC

@@ -4,6 +4,7 @@ import CoreMetrics
 import MetricsTestKit
 import NIOCore
 import NIOPosix
+import TestTiers
 import Testing
 
 @testable import RPC

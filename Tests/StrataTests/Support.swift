@@ -3,7 +3,6 @@
 import Foundation
 import Glibc
 import Synchronization
-import Testing
 
 /// Runs a test with its own directory, which servers that run as another user can enter.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
@@ -12,16 +11,6 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
         atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o711])
     defer { try? FileManager.default.removeItem(atPath: path) }
     try await body(path)
-}
-
-/// Polls a condition outside of this process every few milliseconds, with a very generous timeout.
-func until(sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool) async throws {
-    for _ in 0..<3000 {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-    Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
-    throw CancellationError()
 }
 
 /// A thread-safe collector for values from closures.

@@ -7,6 +7,7 @@ import NIOCore
 import NIOPosix
 import StrataModel
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import Webhooks
@@ -57,10 +58,8 @@ struct EngineTests {
 
     /// Waits until `count` lanes fulfil the condition.
     private func wait(for count: Int64, lanes condition: String = "true", _ database: HookDatabase) async throws {
-        let limit = HookDatabase.soon
-        while try await database.number("SELECT count(*) FROM webhooks.lane WHERE \(condition)") != count {
-            guard .now < limit else { throw CancellationError() }
-            try await Task.sleep(for: .milliseconds(10))
+        try await eventually("there are not \(count) lanes: \(condition)") {
+            try await database.number("SELECT count(*) FROM webhooks.lane WHERE \(condition)") == count
         }
     }
 
@@ -100,10 +99,10 @@ struct EngineTests {
                 #expect(
                     try await database.number("SELECT count(*) FROM webhooks.outbox WHERE lane = '\(lanes[0])'") == 2)
                 var attempts: [WebhookDelivery] = []
-                while attempts.count < 3 {
+                try await eventually("\(attempts.count) attempts are recorded") {
                     attempts = try await database.store.deliveries(
                         of: hook, in: database.app, deadline: HookDatabase.soon)
-                    try await Task.sleep(for: .milliseconds(10))
+                    return attempts.count >= 3
                 }
                 let failed = attempts.filter { !$0.isDelivered }
                 #expect(failed.map(\.type) == ["Message.invented"])

@@ -7,6 +7,8 @@ import Schema
 import ServiceKit
 import StrataModel
 import TestSupport
+import TestTiers
+import Testing
 
 @testable import Webhooks
 
@@ -83,14 +85,9 @@ struct HookDatabase: Sendable {
 
     /// Waits until `count` sessions wait for a lock.
     func waiting(_ count: Int64) async throws {
-        let limit = Self.soon
-        while try await number(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-            < count
-        {
-            guard .now < limit else { throw CancellationError() }
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        let waiting =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        try await eventually("\(count) sessions do not wait for a lock") { try await number(waiting) >= count }
     }
 
     // MARK: The service

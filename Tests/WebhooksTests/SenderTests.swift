@@ -10,6 +10,7 @@ import StrataModel
 import Synchronization
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Webhooks
@@ -146,7 +147,7 @@ struct SenderTests {
         }
         let slow = (0..<NameLookup.mostOfApp)
             .map { number in Task { await names.addresses(of: "slow\(number).test", for: Self.app) } }
-        while asked.withLock({ $0 }) < NameLookup.mostOfApp { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { asked.withLock { $0 } >= NameLookup.mostOfApp }
         #expect(await names.addresses(of: "quick.test", for: Self.app) == .notAsked)
         #expect(await names.addresses(of: "127.0.0.1", for: Self.app) == .found([address]))
         #expect(await names.addresses(of: "quick.test", for: .random()) == .found([address]))

@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Postgres
 import StrataModel
+import TestTiers
 import Testing
 
 @testable import Webhooks
@@ -196,9 +197,7 @@ struct SweepTests {
                         hook: owner, event: lane.events[0], attemptedAt: StrataModel.Timestamp(microseconds: 0),
                         number: 1, isDelivered: isDelivered,
                         status: nil, latency: .zero, error: nil))
-                while try await database.number("SELECT count(*) FROM webhooks.delivery") == before {
-                    try await Task.sleep(for: .milliseconds(10))
-                }
+                try await eventually { try await database.number("SELECT count(*) FROM webhooks.delivery") > before }
                 if isDelivered {
                     try await database.finish(lane, upTo: lane.events[0])
                 } else {

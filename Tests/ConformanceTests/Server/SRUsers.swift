@@ -197,7 +197,7 @@ enum SRUsers {
             try await f.identify("ana", "ben")
             f.equal(try await f.does("GET", path(f) + "/blocks"), [])
             try await block(f, "ben", operation: "add")
-            try await eventually(f, [f.user("ben")])
+            try await isBlocking(f, [f.user("ben")])
         },
         ServerRule(96, "a user is blocked: 204, also once more; without one it is 422", ServerAPIVersion.old) { f in
             try await f.identify("ana", "ben")
@@ -226,7 +226,7 @@ enum SRUsers {
             let socket = try await ana.socket()
             try await socket.change("create", "Conversation", conversation["id"].string)
             try await block(f, "ben", operation: "add")
-            try await eventually(f, [f.user("ben")])
+            try await isBlocking(f, [f.user("ben")])
             _ = try await f.send("hidden", from: "ben", to: conversation)
             _ = try await f.send("seen", from: "cleo", to: conversation)
             try await socket.message("seen")
@@ -234,7 +234,7 @@ enum SRUsers {
                 !socket.history.contains { $0.data["parts"][0]["body"].string == "hidden" },
                 "a message of a blocked user came")
             try await block(f, "ben", operation: "remove")
-            try await eventually(f, [])
+            try await isBlocking(f, [])
         },
         ServerRule(
             98,
@@ -263,11 +263,11 @@ enum SRUsers {
             let (ben, cleo) = (f.reference(f.user("ben")), f.reference(f.user("cleo")))
             try await patch(["operation": "add", "property": "blocks", "id": "", "value": ben])
             try await patch(["operation": "add", "property": "blocks", "id": .null, "value": cleo])
-            try await eventually(f, [f.user("ben"), f.user("cleo")])
+            try await isBlocking(f, [f.user("ben"), f.user("cleo")])
             try await patch(["operation": "remove", "property": "blocks", "id": "", "value": ben])
-            try await eventually(f, [f.user("cleo")])
+            try await isBlocking(f, [f.user("cleo")])
             try await patch(["operation": "set", "property": "blocks", "id": []])
-            try await eventually(f, [])
+            try await isBlocking(f, [])
         },
     ]
 
@@ -279,7 +279,7 @@ enum SRUsers {
     }
 
     /// Waits until the block list has these users. A patch of blocks is applied after its answer.
-    private static func eventually(_ f: ServerFixture, _ blocked: Set<String>) async throws {
+    private static func isBlocking(_ f: ServerFixture, _ blocked: Set<String>) async throws {
         let deadline = ContinuousClock.now + .seconds(30)
         func read() async throws -> Set<String> {
             Set(try await f.does("GET", path(f) + "/blocks").array?.compactMap { $0["user_id"].string } ?? [])

@@ -231,18 +231,4 @@ extension CallsFixture {
     func identities() async throws -> Int64 {
         try await number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(app)'")
     }
-
-    func setPushToken(_ device: String, of user: String = "ana") async throws {
-        _ = try await call(
-            AccountAPI.setPushToken,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.token = .with {
-                    $0.deviceID = device
-                    $0.type = "apns"
-                    $0.token = "token"
-                }
-            })
-    }
 }

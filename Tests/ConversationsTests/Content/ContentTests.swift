@@ -87,13 +87,14 @@ extension StoreTests {
                         == .property("parts.0.content"))
                 // A sweep repeats contents until their bytes are deleted.
                 #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine) == [unused, lost])
-                _ = try await calls.call(
-                    AccountAPI.forgetContents, .with { $0.contentIds = [Data(unused), Data(lost), Data(used)] })
+                _ = try await calls.call(AccountAPI.forgetContents) {
+                    $0.contentIds = [Data(unused), Data(lost), Data(used)]
+                }
                 #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine).isEmpty)
                 #expect(try await calls.canSee(used, "ben"))
                 #expect(
                     try await calls.refusal {
-                        try await calls.call(AccountAPI.finishContent, .with { $0.contentID = Data(unused) })
+                        try await calls.call(AccountAPI.finishContent) { $0.contentID = Data(unused) }
                     }?
                     .code
                         == .notFound)

@@ -3,6 +3,8 @@ import Contracts
 import Foundation
 import StrataModel
 import SwiftProtobuf
+import TestTiers
+import Testing
 
 @testable import Conversations
 
@@ -23,11 +25,11 @@ extension CallsFixture {
             $0.appID = Data(app)
             $0.path = path
         }
-        _ = try await call(IndexAPI.remove, request)
+        try await call(IndexAPI.remove, request)
     }
 
     func indexes() async throws -> [MetadataIndex] {
-        try await call(IndexAPI.list, .with { $0.appID = Data(app) }).indexes.map { MetadataIndex($0) }
+        try await call(IndexAPI.list) { $0.appID = Data(app) }.indexes.map { MetadataIndex($0) }
     }
 
     @discardableResult

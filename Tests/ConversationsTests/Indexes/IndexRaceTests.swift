@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import StrataModel
+import TestTiers
 import Testing
 
 @testable import Conversations
@@ -12,7 +13,7 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.register()
                 // Finish pending indexes of other tests.
-                try await calls.eventually { try await calls.buildIndexes() == nil }
+                try await eventually { try await calls.buildIndexes() == nil }
                 try await body(calls)
             }
         }
@@ -26,7 +27,7 @@ extension StoreTests {
                     for _ in 0..<5 { #expect(try await calls.buildIndexes() == 0) }
                     #expect(try await calls.indexes().map(\.readyAt) == [nil])
                 }, {})
-            try await calls.eventually {
+            try await eventually {
                 try await calls.buildIndexes()
                 return try await calls.indexes()[0].readyAt != nil
             }
@@ -72,7 +73,7 @@ extension StoreTests {
                     default: calls.sqlDelete(id, by: "ana")
                     }
                 _ = try await calls.holding(statement, until: 0) { try await calls.buildIndexes() }
-                try await calls.eventually {
+                try await eventually {
                     try await calls.buildIndexes()
                     return try await calls.indexes()[0].readyAt != nil
                 }
@@ -117,7 +118,7 @@ extension StoreTests {
                     }
                     try await group.waitForAll()
                 }
-                try await calls.eventually {
+                try await eventually {
                     try await calls.buildIndexes()
                     return try await calls.indexes()[0].readyAt != nil
                 }

@@ -3,6 +3,7 @@ import DatabaseKit
 import Foundation
 import SeededRandom
 import StrataModel
+import TestTiers
 import Testing
 
 @testable import Conversations
@@ -91,7 +92,7 @@ extension StoreTests {
                 // Changes during the build are in the index, before and behind the builder's cursor.
                 let batch = try await calls.number("SELECT 1 + count(*) / 8 FROM conversations.conversation")
                 var batches = 0
-                try await calls.eventually {
+                try await eventually {
                     if try await calls.buildIndexes(batch: batch) ?? 0 > 0 { batches += 1 }
                     if batches == 1 { ids.append(try await calls.conversation(metadata: ["status": "new"])) }
                     try await calls.execute(
@@ -108,7 +109,7 @@ extension StoreTests {
         func formerParticipants() async throws {
             try await run { calls in
                 // Finish pending indexes of other tests.
-                try await calls.eventually { try await calls.buildIndexes() == nil }
+                try await eventually { try await calls.buildIndexes() == nil }
                 for value in ["left", "kept"] {
                     let id = try await calls.conversation(metadata: ["status": value])
                     try await calls.execute(
@@ -125,7 +126,7 @@ extension StoreTests {
                 }
                 try await calls.addIndex("status")
                 var seen: Set<Int64> = []
-                try await calls.eventually {
+                try await eventually {
                     try await calls.buildIndexes()
                     seen.insert(
                         try await calls.number(
@@ -153,7 +154,7 @@ extension StoreTests {
                     try await calls.addIndex("status")
                 }
                 try await refuseEntries(of: calls)
-                try await calls.eventually {
+                try await eventually {
                     _ = try? await calls.buildIndexes()
                     return try await other.indexes()[0].readyAt != nil
                 }
@@ -185,7 +186,7 @@ extension StoreTests {
                 }
                 try await refuseEntries(of: calls)
                 // The index takes twenty steps, so the failing app is first in some of them. None of them throws.
-                try await calls.eventually {
+                try await eventually {
                     try await calls.buildIndexes(batch: 1)
                     return try await other.indexes()[0].readyAt != nil
                 }
@@ -229,7 +230,7 @@ extension StoreTests {
                 #expect(
                     try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)'")
                         == Int64(MetadataIndex.maximumPerApp))
-                try await calls.eventually {
+                try await eventually {
                     try await calls.buildIndexes()
                     return try await calls.refusal { try await calls.addIndex("one-more") } == nil
                 }
@@ -250,7 +251,7 @@ extension StoreTests {
                 try await calls.index("k1")
                 #expect(try await calls.wrongEntries(of: "k1") == 0)
                 // Wait until the first index is completely removed.
-                try await calls.eventually {
+                try await eventually {
                     try await calls.buildIndexes()
                     return try await calls.number(
                         "SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL"
@@ -272,12 +273,5 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.addIndex("status") }?.code == .invalidAppID)
             }
         }
-    }
-}
-
-extension CallsFixture {
-    /// Returns a call that patches metadata only, as the metadata service makes it.
-    func sqlMetadata(_ id: ConversationID, by actor: String, _ operations: [MetadataOperation]) -> String {
-        "SELECT metadata.patch('\(app)', '\(id)', '\(actor)', '\(MetadataJSON.encode(operations))', NULL, NULL, NULL)"
     }
 }

@@ -82,15 +82,13 @@ extension StoreTests {
             arguments: [1, 2, 3] as [Int32])
         func switchedOff(policy: Int32) async throws {
             try await CallsFixture.run { calls in
-                let created = try await calls.call(
-                    ConversationsAPI.createConversation,
-                    .with {
-                        $0.appID = Data(calls.app)
-                        $0.actor = "ana"
-                        $0.id = Data(ConversationID.random())
-                        $0.participants = ["ben", "cleo"]
-                        $0.receiptPolicy = policy
-                    })
+                let created = try await calls.call(ConversationsAPI.createConversation) {
+                    $0.appID = Data(calls.app)
+                    $0.actor = "ana"
+                    $0.id = Data(ConversationID.random())
+                    $0.participants = ["ben", "cleo"]
+                    $0.receiptPolicy = policy
+                }
                 let view = try ConversationView(created.view)
                 #expect(view.conversation.receiptPolicy.rawValue == policy)
                 let (noDelivery, noRead) = (policy & 1 != 0, policy & 2 != 0)

@@ -67,14 +67,12 @@ extension StoreTests {
                     )
                 }
                 let failure = try await calls.refusal {
-                    try await calls.call(
-                        ConversationsAPI.giveReceipt,
-                        .with {
-                            $0.appID = Data(calls.app)
-                            $0.actor = "ben"
-                            $0.messageID = Data(message)
-                            $0.kind = "seen"
-                        })
+                    try await calls.call(ConversationsAPI.giveReceipt) {
+                        $0.appID = Data(calls.app)
+                        $0.actor = "ben"
+                        $0.messageID = Data(message)
+                        $0.kind = "seen"
+                    }
                 }
                 #expect(failure?.detail == .property("type"))
                 #expect(try await calls.readChanges(id).head == Position(2))

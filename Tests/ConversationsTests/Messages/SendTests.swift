@@ -126,15 +126,13 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
                 let failure = try await calls.refusal {
-                    try await calls.call(
-                        ConversationsAPI.sendMessage,
-                        .with {
-                            $0.appID = Data(calls.app)
-                            $0.actor = "ana"
-                            $0.conversationID = Data(id)
-                            $0.id = Data(MessageID.random())
-                            $0.parts = [.with { $0.id = Data([1, 2]) }]
-                        })
+                    try await calls.call(ConversationsAPI.sendMessage) {
+                        $0.appID = Data(calls.app)
+                        $0.actor = "ana"
+                        $0.conversationID = Data(id)
+                        $0.id = Data(MessageID.random())
+                        $0.parts = [.with { $0.id = Data([1, 2]) }]
+                    }
                 }
                 #expect(failure?.code == .internalServerError)
                 #expect(try await calls.readChanges(id).head == Position(1))

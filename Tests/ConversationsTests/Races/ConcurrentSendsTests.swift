@@ -60,14 +60,12 @@ extension StoreTests {
         }
 
         private func create(_ running: RunningService) async throws {
-            _ = try await running.call(
-                ConversationsAPI.createConversation,
-                .with {
-                    $0.appID = Data(app)
-                    $0.actor = users[0]
-                    $0.id = Data(id)
-                    $0.participants = users
-                })
+            _ = try await running.call(ConversationsAPI.createConversation) {
+                $0.appID = Data(app)
+                $0.actor = users[0]
+                $0.id = Data(id)
+                $0.participants = users
+            }
         }
 
         /// Sends all messages concurrently, so that they share transactions.
@@ -86,28 +84,21 @@ extension StoreTests {
         private func send(
             _ text: String, by user: String, _ running: RunningService
         ) async throws -> StrataModel.Message {
-            let response = try await running.call(
-                ConversationsAPI.sendMessage,
-                .with {
-                    $0.appID = Data(app)
-                    $0.actor = user
-                    $0.conversationID = Data(id)
-                    $0.id = Data(MessageID.random())
-                    $0.parts = [
-                        ProtoMessagePart(
-                            MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))
-                    ]
-                })
+            let response = try await running.call(ConversationsAPI.sendMessage) {
+                $0.appID = Data(app)
+                $0.actor = user
+                $0.conversationID = Data(id)
+                $0.id = Data(MessageID.random())
+                $0.parts = [ProtoMessagePart(.text(text))]
+            }
             return try StrataModel.Message(response.message)
         }
 
         private func log(_ running: RunningService) async throws -> [Change] {
-            let response = try await running.call(
-                ConversationsAPI.readChanges,
-                .with {
-                    $0.conversationID = Data(id)
-                    $0.limit = 1000
-                })
+            let response = try await running.call(ConversationsAPI.readChanges) {
+                $0.conversationID = Data(id)
+                $0.limit = 1000
+            }
             return try response.changes.map { try Change($0) }
         }
 

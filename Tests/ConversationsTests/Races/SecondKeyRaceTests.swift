@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import StrataModel
 import SwiftProtobuf
+import TestTiers
 import Testing
 
 @testable import Conversations
@@ -122,15 +123,7 @@ extension StoreTests {
                             database: calls.database, publisher: Publisher(logger: quiet) { _, _ in },
                             lifetime: .seconds(60))
                         try await sessions.end([UInt8](repeating: 7, count: 32), deadline: .soon)
-                        for _ in 0..<2 {
-                            _ = try await calls.call(
-                                AccountAPI.setPushToken,
-                                .with {
-                                    $0.appID = Data(calls.app)
-                                    $0.userID = "ana"
-                                    $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("phone", "apns", "t") }
-                                })
-                        }
+                        for _ in 0..<2 { try await calls.setPushToken("phone") }
                         let changes = try await calls.patch(other, [remove("ben")])
                         #expect(changes.map(\.position) == [Position(2)])
                     },
@@ -139,7 +132,7 @@ extension StoreTests {
                         try await withThrowingTaskGroup(of: Void.self) { group in
                             for (number, id) in locked.enumerated() {
                                 group.addTask { try await calls.send(id) }
-                                try await calls.eventually { try await calls.number(waiting) > Int64(number) }
+                                try await eventually { try await calls.number(waiting) > Int64(number) }
                             }
                             try await group.waitForAll()
                         }

@@ -240,15 +240,12 @@ extension StoreTests {
                 )
                 for (message, conversation) in [(first, other), (first, id), (second, id)] {
                     let edit = try await calls.refusal {
-                        try await calls.call(
-                            ConversationsAPI.editParts,
-                            .with {
-                                $0.appID = Data(calls.app)
-                                $0.messageID = Data(message.id)
-                                $0.conversationID = Data(conversation)
-                                $0.add = ProtoMessagePart(
-                                    MessagePart(id: UUID(), mimeType: "text/plain", body: "more", size: 4))
-                            })
+                        try await calls.call(ConversationsAPI.editParts) {
+                            $0.appID = Data(calls.app)
+                            $0.messageID = Data(message.id)
+                            $0.conversationID = Data(conversation)
+                            $0.add = ProtoMessagePart(.text("more"))
+                        }
                     }
                     #expect(edit?.code == (conversation == id ? nil : .notFound))
                 }
@@ -256,14 +253,12 @@ extension StoreTests {
                 #expect(try calls.publishedChanges(of: id).last?.actor == nil)
                 func remove(_ message: MessageID, in conversation: ConversationID) async throws -> Failure? {
                     try await calls.refusal {
-                        try await calls.call(
-                            ConversationsAPI.deleteMessage,
-                            .with {
-                                $0.appID = Data(calls.app)
-                                $0.messageID = Data(message)
-                                $0.conversationID = Data(conversation)
-                                $0.mode = "all_participants"
-                            })
+                        try await calls.call(ConversationsAPI.deleteMessage) {
+                            $0.appID = Data(calls.app)
+                            $0.messageID = Data(message)
+                            $0.conversationID = Data(conversation)
+                            $0.mode = "all_participants"
+                        }
                     }
                 }
                 #expect(try await remove(second.id, in: other)?.code == .notFound)
@@ -283,27 +278,22 @@ extension StoreTests {
                 )
                 let content = ContentID.random()
                 func create(in conversation: ConversationID) async throws {
-                    _ = try await calls.call(
-                        AccountAPI.createContent,
-                        .with {
-                            $0.appID = Data(calls.app)
-                            $0.id = Data(content)
-                            $0.mimeType = "image/png"
-                            $0.size = 10
-                            $0.conversationID = Data(conversation)
-                        })
+                    _ = try await calls.call(AccountAPI.createContent) {
+                        $0.appID = Data(calls.app)
+                        $0.id = Data(content)
+                        $0.mimeType = "image/png"
+                        $0.size = 10
+                        $0.conversationID = Data(conversation)
+                    }
                 }
                 #expect(try await calls.refusal { try await create(in: .random()) }?.code == .notFound)
                 try await create(in: id)
-                let parts = [
-                    ProtoMessagePart(
-                        MessagePart(id: UUID(), mimeType: "image/png", body: nil, size: 0, contentID: content))
-                ]
+                let parts = [ProtoMessagePart(.content(content))]
                 let early = try await calls.refusal {
                     try await calls.sendByServer(id, name: "Concierge", parts: parts)
                 }
                 #expect(early?.detail == .property("parts.0.content"))
-                _ = try await calls.call(AccountAPI.finishContent, .with { $0.contentID = Data(content) })
+                _ = try await calls.call(AccountAPI.finishContent) { $0.contentID = Data(content) }
                 let elsewhere = try await calls.refusal {
                     try await calls.sendByServer(other, name: "Concierge", parts: parts)
                 }
@@ -315,13 +305,11 @@ extension StoreTests {
                 #expect(try await calls.canSee(content, "cleo") == false)
                 func found(in conversation: ConversationID) async throws -> Failure? {
                     try await calls.refusal {
-                        try await calls.call(
-                            AccountAPI.getContent,
-                            .with {
-                                $0.appID = Data(calls.app)
-                                $0.contentID = Data(content)
-                                $0.conversationID = Data(conversation)
-                            })
+                        try await calls.call(AccountAPI.getContent) {
+                            $0.appID = Data(calls.app)
+                            $0.contentID = Data(content)
+                            $0.conversationID = Data(conversation)
+                        }
                     }
                 }
                 #expect(try await found(in: id) == nil)

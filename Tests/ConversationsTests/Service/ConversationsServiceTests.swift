@@ -7,6 +7,7 @@ import ServiceKit
 import StrataModel
 import SwiftProtobuf
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import Conversations
@@ -17,12 +18,10 @@ import Testing
     let keyID = UUID()
 
     private func signIn(_ running: RunningService, _ user: String) async throws -> ProtoSignInResponse {
-        try await running.call(
-            ConversationsAPI.signIn,
-            .with {
-                $0.appID = Data(app)
-                $0.identityToken = try running.token(user, provider: provider, keyID: keyID)
-            })
+        try await running.call(ConversationsAPI.signIn) {
+            $0.appID = Data(app)
+            $0.identityToken = try running.token(user, provider: provider, keyID: keyID)
+        }
     }
 
     @Test("sign-in, session lookup, check and end work over a socket, and gateways are notified")
@@ -35,13 +34,14 @@ import Testing
                 let opened = try await signIn(running, "ana")
                 #expect(opened.identity.basic.userID == "ana")
                 let digest = Data(SHA256.hash(data: Data(opened.sessionToken.utf8)))
-                let session = try await running.call(ConversationsAPI.findSession, .with { $0.tokenDigest = digest })
+                let session = try await running.call(ConversationsAPI.findSession) { $0.tokenDigest = digest }
                 #expect(session.appID == Data(app) && session.identity.userID == "ana")
                 let unknown = Data(repeating: 7, count: 32)
-                let checked = try await running.call(
-                    ConversationsAPI.checkSessions, .with { $0.tokenDigests = [digest, unknown] })
+                let checked = try await running.call(ConversationsAPI.checkSessions) {
+                    $0.tokenDigests = [digest, unknown]
+                }
                 #expect(checked.ended == [unknown])
-                _ = try await running.call(ConversationsAPI.endSession, .with { $0.tokenDigest = digest })
+                _ = try await running.call(ConversationsAPI.endSession) { $0.tokenDigest = digest }
                 let (channel, payload) = try #require(await listener.next())
                 #expect(channel == Channels.user(app: app, user: ana))
                 #expect(
@@ -81,12 +81,10 @@ import Testing
     func identities() async throws {
         let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
         try await RunningService.run(postgres: postgres, redis: redis) { running in
-            let answer = try await running.call(
-                ConversationsAPI.identities,
-                .with {
-                    $0.appID = Data(app)
-                    $0.userIds = ["zoe", "ana", "ben", "ana"]
-                })
+            let answer = try await running.call(ConversationsAPI.identities) {
+                $0.appID = Data(app)
+                $0.userIds = ["zoe", "ana", "ben", "ana"]
+            }
             #expect(answer.identities.map(\.basic.userID) == ["zoe", "ana", "ben", "ana"])
             #expect(answer.identities.allSatisfy { !$0.basic.hasDisplayName && $0.metadata.isEmpty })
             let refusal = await running.failure(
@@ -107,7 +105,7 @@ import Testing
         try await RunningService.run(postgres: postgres, redis: redis.url) { running in
             try await running.createApp(app, provider: provider, keyID: keyID)
             let digest = Data(SHA256.hash(data: Data(try await signIn(running, "ana").sessionToken.utf8)))
-            _ = try await running.call(ConversationsAPI.endSession, .with { $0.tokenDigest = digest })
+            _ = try await running.call(ConversationsAPI.endSession) { $0.tokenDigest = digest }
             #expect(
                 await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest })
                     == .sessionEnded)
@@ -136,8 +134,8 @@ import Testing
             }
             #expect(await !health.report().isReady)
             try await server.restart()
-            while await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest }) != nil {
-                await Task.yield()
+            try await eventually {
+                await running.failure(of: ConversationsAPI.findSession, .with { $0.tokenDigest = digest }) == nil
             }
             #expect(await health.report().isReady)
         }

@@ -57,14 +57,22 @@ struct RunningService {
         }
     }
 
+    @discardableResult
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
         try await client.call(endpoint, with: request, deadline: .soon, trace: .random())
+    }
+
+    @discardableResult
+    func call<Request, Response>(
+        _ endpoint: Endpoint<Request, Response>, _ fill: (inout Request) throws -> Void
+    ) async throws -> Response {
+        try await call(endpoint, Request.with(fill))
     }
 
     /// Returns the failure with which a call is refused; nil if it succeeds.
     func failure<Request, Response>(of endpoint: Endpoint<Request, Response>, _ request: Request) async -> Failure? {
         do {
-            _ = try await call(endpoint, request)
+            try await call(endpoint, request)
             return nil
         } catch {
             return error as? Failure

@@ -19,9 +19,9 @@ import Testing
 
 /// The service's calls in this process, on a real database, with a record of publications.
 struct CallsFixture: Sendable {
-    let app: AppID
+    private(set) var app: AppID
     let database: Database
-    let router: CallRouter
+    private(set) var router: CallRouter
     /// The worker that removes, step by step, the message parts of users who are being erased.
     let erasures: Erasures
     let indexBuilder: IndexBuilder
@@ -125,11 +125,10 @@ struct CallsFixture: Sendable {
     }
 
     private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
-        CallsFixture(
-            app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures,
-            indexBuilder: indexBuilder,
-            second: second, unpublished: unpublished, published: published, onlyLarge: onlyLarge, admin: admin,
-            keeper: keeper)
+        var changed = self
+        changed.app = app ?? self.app
+        changed.router = router ?? self.router
+        return changed
     }
 
     func with(app: AppID) -> CallsFixture { changed(app: app) }
@@ -143,6 +142,7 @@ struct CallsFixture: Sendable {
     var withoutPublishing: CallsFixture { changed(router: unpublished) }
 
     /// Makes a call as a gateway does, with encoding and decoding.
+    @discardableResult
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
         let context = RPCContext(method: endpoint.method, deadline: .soon, trace: .random(), peer: "test")
         do {
@@ -153,6 +153,13 @@ struct CallsFixture: Sendable {
         }
     }
 
+    @discardableResult
+    func call<Request, Response>(
+        _ endpoint: Endpoint<Request, Response>, _ fill: (inout Request) throws -> Void
+    ) async throws -> Response {
+        try await call(endpoint, Request.with(fill))
+    }
+
     /// Returns the failure with which `body` is refused; nil if it succeeds.
     func refusal<Value>(_ body: () async throws -> Value) async throws -> Failure? {
         do {
@@ -161,6 +168,22 @@ struct CallsFixture: Sendable {
         } catch let failure as Failure {
             return failure
         }
+    }
+
+    /// Registers the app, which only some calls require.
+    func register(suspended: Bool = false) async throws {
+        _ = try await admin.query(
+            Statement(
+                "test.register",
+                sql: """
+                    INSERT INTO conversations.app (id, name, provider_id, suspended) VALUES ($1, 'test', gen_random_uuid(), $2)
+                    ON CONFLICT (id) DO UPDATE SET suspended = $2
+                    """), with: [.uuid(app.rawValue), .bool(suspended)], deadline: .soon)
+    }
+
+    /// Returns a single text, queried as the superuser.
+    func text(_ sql: String) async throws -> String? {
+        try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon).first?.get(0)
     }
 
     /// Returns a single number, queried as the superuser.

@@ -16,17 +16,15 @@ extension CallsFixture {
         metadata: [String: String]? = nil,
         keys: [String: String?] = [:]
     ) async throws {
-        _ = try await call(
-            UsersAPI.writeIdentity,
-            .with { request in
-                request.appID = Data(app)
-                request.userID = user
-                request.mode = mode
-                request.values = Self.values(values)
-                request.keys = Self.values(keys)
-                if let bot { request.isBot = bot }
-                if let metadata { request.metadata.values = metadata }
-            })
+        try await call(UsersAPI.writeIdentity) { request in
+            request.appID = Data(app)
+            request.userID = user
+            request.mode = mode
+            request.values = Self.values(values)
+            request.keys = Self.values(keys)
+            if let bot { request.isBot = bot }
+            if let metadata { request.metadata.values = metadata }
+        }
     }
 
     private static func values(_ values: [String: String?]) -> [ProtoIdentityValue] {
@@ -44,35 +42,28 @@ extension CallsFixture {
     }
 
     func suspend(_ user: String, _ isSuspended: Bool = true) async throws {
-        _ = try await call(
-            UsersAPI.suspend,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.isSuspended = isSuspended
-            })
+        try await call(UsersAPI.suspend) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.isSuspended = isSuspended
+        }
     }
 
     func sessions(of user: String, pageSize: Int32 = 100, from: Data? = nil) async throws -> ProtoListSessionsResponse {
-        try await call(
-            UsersAPI.listSessions,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.pageSize = pageSize
-                if let from { $0.fromID = from }
-            })
+        try await call(UsersAPI.listSessions) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.pageSize = pageSize
+            if let from { $0.fromID = from }
+        }
     }
 
     func endSessions(of user: String, _ id: Data? = nil) async throws -> Int64 {
-        try await call(
-            UsersAPI.endSessions,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                if let id { $0.id = id }
-            }
-        )
+        try await call(UsersAPI.endSessions) {
+            $0.appID = Data(app)
+            $0.userID = user
+            if let id { $0.id = id }
+        }
         .ended
     }
 
@@ -80,42 +71,31 @@ extension CallsFixture {
         sessionTTL: Int64? = nil, counts: String? = nil, announcements: Bool? = nil, addedBy: String? = nil,
         additions: Int64? = nil
     ) async throws {
-        _ = try await call(
-            UsersAPI.patchApp,
-            .with {
-                $0.appID = Data(app)
-                if let sessionTTL { $0.sessionTtl = sessionTTL }
-                if let counts { $0.badgeCounts = counts }
-                if let announcements { $0.badgeAnnouncements = announcements }
-                if let addedBy { $0.participantsAddedBy = addedBy }
-                if let additions { $0.strangerAdditionsPerHour = additions }
-            })
+        try await call(UsersAPI.patchApp) {
+            $0.appID = Data(app)
+            if let sessionTTL { $0.sessionTtl = sessionTTL }
+            if let counts { $0.badgeCounts = counts }
+            if let announcements { $0.badgeAnnouncements = announcements }
+            if let addedBy { $0.participantsAddedBy = addedBy }
+            if let additions { $0.strangerAdditionsPerHour = additions }
+        }
     }
 
     func badge(of user: String, setting count: Int64? = nil) async throws -> ProtoBadgeResponse {
-        try await call(
-            UsersAPI.badge,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                if let count { $0.externalUnreadCount = count }
-            })
+        try await call(UsersAPI.badge) {
+            $0.appID = Data(app)
+            $0.userID = user
+            if let count { $0.externalUnreadCount = count }
+        }
     }
 
-    /// Sends an announcement as the Server API does.
-    @discardableResult
-    func announceOnce(
-        _ text: String, to users: [String], id: AnnouncementID = .random(), by user: String? = nil, part: UUID = UUID()
-    ) async throws -> ProtoAnnounceResponse {
-        try await call(
-            UsersAPI.announce,
-            .with {
-                $0.appID = Data(app)
-                $0.id = Data(id)
-                if let user { $0.senderUserID = user } else { $0.senderName = "Support" }
-                $0.recipients = users
-                $0.parts = [ProtoMessagePart(.text(text, id: part))]
-            })
+    /// Registers a device for push notifications.
+    func setPushToken(_ device: String, of user: String = "ana") async throws {
+        try await call(AccountAPI.setPushToken) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.token = .with { ($0.deviceID, $0.type, $0.token) = (device, "apns", "token") }
+        }
     }
 
     func pushWebhook() async throws {
@@ -127,12 +107,10 @@ extension CallsFixture {
     }
 
     func erase(_ user: String) async throws {
-        _ = try await call(
-            UsersAPI.erase,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-            })
+        try await call(UsersAPI.erase) {
+            $0.appID = Data(app)
+            $0.userID = user
+        }
     }
 
     /// Carries out all pending erasures.

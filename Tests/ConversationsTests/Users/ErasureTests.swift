@@ -22,13 +22,7 @@ extension StoreTests {
                 try await calls.follow(["cleo"], by: "ana")
                 try await calls.announce(["ana", "ben"])
                 _ = try await calls.badge(of: "ana", setting: 2)
-                _ = try await calls.call(
-                    AccountAPI.setPushToken,
-                    .with {
-                        $0.appID = Data(calls.app)
-                        $0.userID = "ana"
-                        $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "gcm", "t") }
-                    })
+                try await calls.setPushToken("d")
                 try await calls.execute(
                     """
                     INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
@@ -271,15 +265,6 @@ extension StoreTests {
         func lateAccount() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo")
-                func token(_ device: String) async throws {
-                    _ = try await calls.call(
-                        AccountAPI.setPushToken,
-                        .with {
-                            $0.appID = Data(calls.app)
-                            $0.userID = "ana"
-                            $0.token = .with { ($0.deviceID, $0.type, $0.token) = (device, "gcm", "t") }
-                        })
-                }
                 func age(_ device: String, _ seconds: Int) async throws {
                     try await calls.execute(
                         """
@@ -292,7 +277,7 @@ extension StoreTests {
                         "SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'")
                 }
                 try await calls.erase("ana")
-                try await token("late")
+                try await calls.setPushToken("late")
                 try await calls.follow(["cleo"], by: "ana")
                 try await age("late", 5)
                 try await calls.ageErasures()
@@ -302,14 +287,14 @@ extension StoreTests {
 
                 try await calls.users("ana")
                 try await calls.erase("ana")
-                try await token("late")
+                try await calls.setPushToken("late")
                 try await age("late", 15)
                 try await calls.execute(
                     """
                     INSERT INTO conversations.session (digest, app_id, user_id, created_at, expires_at)
                     VALUES (sha256('\(calls.app)'::bytea), '\(calls.app)', 'ana', now() - interval '8 seconds', now() + interval '1 day')
                     """)
-                try await token("new")
+                try await calls.setPushToken("new")
                 try await age("new", 5)
                 try await calls.follow(["cleo"], by: "ana")
                 try await calls.ageErasures()

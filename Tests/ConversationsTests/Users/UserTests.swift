@@ -169,14 +169,12 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 try await calls.register()
                 let refusal = try await calls.refusal {
-                    _ = try await calls.call(
-                        UsersAPI.notify,
-                        .with {
-                            $0.appID = Data(calls.app)
-                            $0.recipients = ["ana"]
-                            $0.notification = #"{"text":"hello"}"#
-                            $0.overrides = "{}"
-                        })
+                    _ = try await calls.call(UsersAPI.notify) {
+                        $0.appID = Data(calls.app)
+                        $0.recipients = ["ana"]
+                        $0.notification = #"{"text":"hello"}"#
+                        $0.overrides = "{}"
+                    }
                 }
                 #expect(refusal?.code == .invalidOperation && refusal?.message.contains("webhook") == true)
             }
@@ -201,21 +199,13 @@ extension StoreTests {
                     'BEGIN INSERT INTO public.pushed VALUES (p_users, p_badges, p_notification); RETURN 1; END';
                     END $made$
                     """)
-                _ = try await calls.call(
-                    UsersAPI.notify,
-                    .with {
-                        $0.appID = Data(calls.app)
-                        $0.recipients = ["ana", "ben"]
-                        $0.notification = #"{"text":"x","sound":"s"}"#
-                        $0.overrides = #"{"ben":{"text":"y"}}"#
-                    })
-                _ = try await calls.call(
-                    AccountAPI.setPushToken,
-                    .with {
-                        $0.appID = Data(calls.app)
-                        $0.userID = "ben"
-                        $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "apns", "t") }
-                    })
+                _ = try await calls.call(UsersAPI.notify) {
+                    $0.appID = Data(calls.app)
+                    $0.recipients = ["ana", "ben"]
+                    $0.notification = #"{"text":"x","sound":"s"}"#
+                    $0.overrides = #"{"ben":{"text":"y"}}"#
+                }
+                try await calls.setPushToken("d", of: "ben")
                 for count: Int64 in [4, 4] { _ = try await calls.badge(of: "ben", setting: count) }
                 // A repetition under the same name is recorded once.
                 let name = IdempotencyKey.random
@@ -249,14 +239,12 @@ extension StoreTests {
                     """)
                 for (counts, badges) in [("external", "{4}"), ("disabled", "{NULL}")] {
                     try await calls.patchApp(counts: counts)
-                    _ = try await calls.call(
-                        UsersAPI.notify,
-                        .with {
-                            $0.appID = Data(calls.app)
-                            $0.recipients = ["ben"]
-                            $0.notification = #"{"text":"cheap"}"#
-                            $0.overrides = "{}"
-                        })
+                    _ = try await calls.call(UsersAPI.notify) {
+                        $0.appID = Data(calls.app)
+                        $0.recipients = ["ben"]
+                        $0.notification = #"{"text":"cheap"}"#
+                        $0.overrides = "{}"
+                    }
                     #expect(
                         try await calls.number("SELECT count(*) FROM public.pushed WHERE badges = '\(badges)'") == 1)
                 }

@@ -6,6 +6,7 @@ import LocalServers
 import StrataKit
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 extension EndToEnd {

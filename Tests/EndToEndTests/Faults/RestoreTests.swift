@@ -4,6 +4,7 @@ import Foundation
 import LocalServers
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand

@@ -4,6 +4,7 @@ import LocalServers
 import ProtocolClient
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 extension EndToEnd {

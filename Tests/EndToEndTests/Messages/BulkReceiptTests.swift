@@ -3,6 +3,7 @@
 import Foundation
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 @testable import StrataCommand

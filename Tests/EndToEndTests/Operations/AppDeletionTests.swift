@@ -6,6 +6,7 @@ import Postgres
 import ProtocolClient
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand

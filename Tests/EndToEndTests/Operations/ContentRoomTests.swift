@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

@@ -5,6 +5,7 @@ import LocalServers
 import ProtocolClient
 import StrataCommand
 import TestCluster
+import TestTiers
 import Testing
 
 /// The callers of the authorization matrix. All are signed in once, and then suspended, signed out or expired as their

@@ -6,6 +6,7 @@ import NIOPosix
 import ProtocolClient
 import RPC
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

@@ -8,6 +8,7 @@ import NIOSSL
 import ProtocolClient
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand

@@ -3,6 +3,7 @@
 import Foundation
 import ProtocolClient
 import TestCluster
+import TestTiers
 import Testing
 
 /// The `strata app index` commands for one app.

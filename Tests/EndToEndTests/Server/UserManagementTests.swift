@@ -5,6 +5,7 @@ import ProtocolClient
 import StrataCommand
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 extension EndToEnd {

@@ -4,6 +4,7 @@ import Foundation
 import ProtocolClient
 import StrataKit
 import TestCluster
+import TestTiers
 import Testing
 
 extension KitUser {

@@ -5,6 +5,7 @@ import RequirementTrait
 import StrataKit
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 extension EndToEnd {

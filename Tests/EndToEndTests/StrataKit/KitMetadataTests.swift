@@ -3,6 +3,7 @@
 import RequirementTrait
 import StrataKit
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

@@ -5,6 +5,7 @@ import ProtocolClient
 import StrataKit
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 struct KitUser: Sendable {

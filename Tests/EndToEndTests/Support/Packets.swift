@@ -69,15 +69,3 @@ extension ProtocolSocket {
         }
     }
 }
-
-/// Polls a condition outside of this process until it is true.
-func eventually(
-    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
-) async throws {
-    let deadline = Waiting.deadline
-    while ContinuousClock.now < deadline {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(20))
-    }
-    Issue.record(what, sourceLocation: sourceLocation)
-}

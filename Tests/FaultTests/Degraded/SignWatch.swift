@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TestCluster
+import TestTiers
 import Testing
 
 /// Observes the metrics and logs of one state. Must be created before the state begins.
@@ -68,14 +69,5 @@ struct SignWatch {
 
     private static func noise(_ process: ServiceProcess) -> Int {
         ["warning", "error", "critical"].reduce(0) { $0 + process.lines(containing: "\"level\":\"\($1)\"").count }
-    }
-
-    private func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-        let deadline = Waiting.deadline
-        while ContinuousClock.now < deadline {
-            if try await condition() { return }
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        Issue.record(what)
     }
 }

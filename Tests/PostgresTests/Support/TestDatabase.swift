@@ -114,22 +114,3 @@ func failure<Result>(_ body: () async throws(PostgresError) -> Result) async -> 
         return error
     }
 }
-
-/// Polls a condition until it is true.
-/// - Parameter instead: Returns the last observed value, for the failure's message.
-func eventually(
-    sourceLocation: SourceLocation = #_sourceLocation, instead: () -> Any? = { nil },
-    _ condition: () async throws -> Bool
-) async throws {
-    let limit = ContinuousClock.now.advanced(by: .seconds(30))
-    var attempts = 1
-    while try await !condition() {
-        guard ContinuousClock.now < limit else {
-            Issue.record(
-                "it did not happen, \(attempts) times; instead: \(instead() ?? "?")", sourceLocation: sourceLocation)
-            throw PostgresError(code: .deadlineExceeded, reason: "what the test waits for did not happen")
-        }
-        attempts += 1
-        try await Task.sleep(for: .milliseconds(5))
-    }
-}

@@ -2,6 +2,7 @@
 
 import Glibc
 import NIOCore
+import TestTiers
 import Testing
 
 @testable import Redis
@@ -95,12 +96,14 @@ extension ServerTests {
         delegate.forget()
         await cluster.servers[1].killNow()
         await delegate.wait(for: .lost)
-        await until { await code { _ = try await client.run("GET", .string(key), key: key) } == .connectionUnavailable }
+        try await eventually {
+            await code { _ = try await client.run("GET", .string(key), key: key) } == .connectionUnavailable
+        }
         #expect(!client.isAvailable)
         #expect(await code { _ = try await client.run("ECHO", "x", key: other) } == nil, "the others go on serving")
         try await cluster.servers[1].start()
         await delegate.wait(for: .recovered)
-        await until { await code { _ = try await client.run("SET", .string(key), "back", key: key) } == nil }
+        try await eventually { await code { _ = try await client.run("SET", .string(key), "back", key: key) } == nil }
         #expect(client.isAvailable)
     }
 }

@@ -4,6 +4,7 @@ import Glibc
 import LocalServers
 import NIOCore
 import NIOPosix
+import TestTiers
 import Testing
 
 @testable import Redis
@@ -29,7 +30,7 @@ extension ServerTests {
                     #expect(await code { _ = try await client.run("PING") } == .connectionUnavailable)
                     #expect(!client.isAvailable)
                     try await server.start()
-                    await until { await code { _ = try await client.run("PING") } != .connectionUnavailable }
+                    try await eventually { await code { _ = try await client.run("PING") } != .connectionUnavailable }
                     #expect(try await client.run("GET", "n").isNull, "it must not have been sent again")
                     #expect(client.isAvailable)
                 }
@@ -66,7 +67,9 @@ extension ServerTests {
                 let dead = RedisEndpoint(host: "127.0.0.1", port: try LoopbackPort.free())
                 for isCluster in [false, nil] {
                     try await withClient(.test(dead, server.endpoint, isCluster: isCluster)) { client async throws in
-                        await until { await code { _ = try await client.run("PING") } != .connectionUnavailable }
+                        try await eventually {
+                            await code { _ = try await client.run("PING") } != .connectionUnavailable
+                        }
                         #expect(try await client.run("PING").string == "PONG")
                     }
                 }
@@ -90,7 +93,9 @@ extension ServerTests {
                         server.send(signal: SIGCONT)
                         await delegate.wait(for: .recovered)
                         #expect(subscriber.isAvailable)
-                        await until { await code { _ = try await client.run("PING") } != .connectionUnavailable }
+                        try await eventually {
+                            await code { _ = try await client.run("PING") } != .connectionUnavailable
+                        }
                         #expect(client.isAvailable)
                     }
                 }
@@ -108,7 +113,7 @@ extension ServerTests {
                 try await withClient(.test(server.endpoint, isCluster: false)) { client async throws in
                     let code = await code { _ = try await client.run("GET", "k") }
                     #expect(code == (text.hasPrefix(":") ? nil : .protocolViolation))
-                    await until { server.connections >= 2 }
+                    try await eventually { server.connections >= 2 }
                 }
             }
         }
@@ -120,7 +125,7 @@ extension ServerTests {
             try await FakeServer.with(reaction: { _, _ in .sendAndClose(text) }) { server async throws in
                 try await withClient(.test(server.endpoint, isCluster: false)) { client async throws in
                     #expect(await code { _ = try await client.run("GET", "k") } == .fateUnknown)
-                    await until { server.connections >= 2 }
+                    try await eventually { server.connections >= 2 }
                 }
             }
         }
@@ -190,7 +195,7 @@ extension ServerTests {
                         subscriber, delegate async throws in
                         subscriber.subscribe(["c"])
                         await delegate.wait(for: .lost)
-                        await until { server.connections >= 3 }
+                        try await eventually { server.connections >= 3 }
                         #expect(
                             await code {
                                 try await subscriber.confirmation(of: ["c"], deadline: .now + .milliseconds(20))

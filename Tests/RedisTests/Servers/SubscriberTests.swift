@@ -3,6 +3,7 @@
 import Glibc
 import LocalServers
 import NIOCore
+import TestTiers
 import Testing
 
 @testable import Redis
@@ -138,7 +139,7 @@ extension ServerTests {
                             } ?? 0
                         }
                         let before = try await pings()
-                        try await until { try await pings() >= before + 4 }
+                        try await eventually { try await pings() >= before + 4 }
                         #expect(!delegate.events.contains(.lost))
                     }
                 }

@@ -131,8 +131,3 @@ func code(of body: nonisolated(nonsending) () async throws -> Void) async -> Red
         return (error as? RedisError)?.code
     }
 }
-
-/// Polls a condition that no event announces, such as a restored connection.
-func until(_ condition: nonisolated(nonsending) () async throws -> Bool) async rethrows {
-    while try await !condition() { try? await Task.sleep(for: .milliseconds(2)) }
-}

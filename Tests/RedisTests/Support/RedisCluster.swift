@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
+import TestTiers
 import Testing
 
 @testable import Redis
@@ -92,7 +93,7 @@ struct RedisCluster {
         }
         for index in 0..<3 {
             try await withServer(index) { client async throws in
-                try await until {
+                _ = try await eventually {
                     let info = try await client.run("CLUSTER", "INFO").string ?? ""
                     let slots = try await client.run("CLUSTER", "SLOTS").array ?? []
                     return info.contains("cluster_state:ok") && slots.count == 3

@@ -6,6 +6,7 @@ import LocalServers
 import NIOCore
 import NIOPosix
 import Postgres
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -69,7 +70,7 @@ struct DevSystemTests {
             let app = try NewApp(name: "Kept")
             try await AppStore(url: state.databaseURL).insert(app)
             await first.system.stop()
-            try await until { state.processes.allSatisfy { kill($0.pid, 0) != 0 } }
+            try await eventually { state.processes.allSatisfy { kill($0.pid, 0) != 0 } }
             #expect(!FileManager.default.fileExists(atPath: first.home.state))
 
             let second = try Stage(directory, binaries)
@@ -93,7 +94,7 @@ struct DevSystemTests {
             for name in ["gateway-1", "postgres", "redis"] {
                 let before = try stage.process(name)
                 kill(before.pid, SIGKILL)
-                try await until { try stage.process(name).restarts == 1 }
+                try await eventually { try stage.process(name).restarts == 1 }
                 let after = try stage.process(name)
                 #expect(after.pid != before.pid)
                 #expect(kill(after.pid, 0) == 0)

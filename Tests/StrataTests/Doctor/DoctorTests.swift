@@ -2,6 +2,7 @@
 
 import Foundation
 import LocalServers
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -60,7 +61,7 @@ struct DoctorTests {
             try FileManager.default.copyItem(
                 atPath: URL(filePath: try Programs.find("sleep")).resolvingSymlinksInPath().path, toPath: program)
             let child = try await ChildProcess.start(Launch(program, arguments: ["60"]))
-            try await until {
+            try await eventually {
                 try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(child.pid)/exe").hasSuffix("/sleep")
             }
             #expect(!InstalledProgram.isReplaced(process: child.pid))

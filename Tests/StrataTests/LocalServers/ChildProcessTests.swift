@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LocalServers
+import TestTiers
 import Testing
 
 @Suite("a child process")
@@ -43,7 +44,7 @@ struct ChildProcessTests {
             let child = try await ChildProcess.start(
                 Launch(
                     try Programs.find("sh"), arguments: ["-c", script], deathSignal: .kill, output: .append(to: mark)))
-            try await until { LogTail.last(1, of: mark) == "ready" }
+            try await eventually { LogTail.last(1, of: mark) == "ready" }
             let exit = await child.stop(SIGTERM, patience: .milliseconds(200))
             #expect(exit?.signal == SIGKILL)
             #expect(!child.isRunning)
@@ -82,11 +83,11 @@ struct ChildProcessTests {
                 #"( echo $BASHPID > "$1.new"; mv "$1.new" "$1"; exec \#(setpriv) --pdeathsig=KILL -- sleep 60 ) & wait"#
             let parent = try await ChildProcess.start(
                 Launch(try Programs.find("bash"), arguments: ["-c", script, "sh", file], deathSignal: .kill))
-            try await until { FileManager.default.fileExists(atPath: file) }
+            try await eventually { FileManager.default.fileExists(atPath: file) }
             let pid = try #require(Int32(LogTail.last(1, of: file)))
-            try await until { (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)) == "sleep\n" }
+            try await eventually { (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)) == "sleep\n" }
             parent.signal(SIGKILL)
-            try await until { isGone(pid) }
+            try await eventually { isGone(pid) }
         }
     }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import LocalServers
+import TestTiers
 import Testing
 
 /// Tests of `scripts/setup.sh` with stand-ins for apt, dpkg, sudo and the servers. Every command that needs root goes
@@ -113,7 +114,7 @@ struct SetupScriptTests {
                 Launch(
                     try Programs.find("bash"), arguments: ["-c", "exec -a \(directory)/bin/postgres sleep 60"],
                     deathSignal: .kill))
-            try await until {
+            try await eventually {
                 try String(contentsOfFile: "/proc/\(server.pid)/cmdline", encoding: .utf8).hasPrefix(directory)
             }
             let (output, root) = try await machine.setUp()

@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LocalServers
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -56,7 +57,7 @@ struct SupervisorTests {
             let supervisor = supervisor(
                 "trap '' TERM; touch \(mark); while :; do sleep 0.05; done", events, patience: .milliseconds(100))
             await supervisor.begin()
-            try await until { FileManager.default.fileExists(atPath: mark) }
+            try await eventually { FileManager.default.fileExists(atPath: mark) }
             await supervisor.stop()
             #expect(await supervisor.pid == nil)
         }

@@ -21,10 +21,7 @@ extension CallsFixture {
             if let name { $0.senderName = name }
             $0.conversationID = Data(conversation)
             $0.id = Data(id)
-            $0.parts =
-                parts ?? [
-                    ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))
-                ]
+            $0.parts = parts ?? [ProtoMessagePart(.text(text))]
         }
     }
 
@@ -47,13 +44,11 @@ extension CallsFixture {
         id: MessageID = .random(),
         milliseconds: Int64, typing: Int64 = 0, parts: [ProtoMessagePart]? = nil
     ) async throws {
-        _ = try await call(
-            ConversationsAPI.scheduleMessage,
-            .with {
-                $0.message = request(conversation, by: actor, name: name, text, id: id, parts: parts)
-                $0.delayMs = milliseconds
-                $0.typingMs = typing
-            })
+        try await call(ConversationsAPI.scheduleMessage) {
+            $0.message = request(conversation, by: actor, name: name, text, id: id, parts: parts)
+            $0.delayMs = milliseconds
+            $0.typingMs = typing
+        }
     }
 
     /// Creates a user whose identity is marked as a bot.

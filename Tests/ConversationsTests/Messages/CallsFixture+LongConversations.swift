@@ -7,11 +7,6 @@ import StrataModel
 
 /// Direct database writes for tests of long conversations, because a call for each message would take too long.
 extension CallsFixture {
-    /// Returns a single text, queried as the superuser.
-    func text(_ sql: String) async throws -> String? {
-        try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon).first?.get(0)
-    }
-
     /// Returns the id of the message with this ordinal in a conversation filled by ``fill(_:with:)``.
     func bulkMessage(_ conversation: ConversationID, _ ordinal: Int) -> MessageID {
         let digits = String(ordinal)

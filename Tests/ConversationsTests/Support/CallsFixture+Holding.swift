@@ -2,10 +2,12 @@
 import Foundation
 import Postgres
 import StrataModel
+import TestTiers
 import Testing
 
 @testable import Conversations
 
+/// Transactions that stay open until others wait for their locks.
 extension CallsFixture {
     /// Runs `statement` in a transaction that stays open until `count` sessions wait for its locks. It then runs `last`
     /// and commits. `racing` runs concurrently.
@@ -28,18 +30,17 @@ extension CallsFixture {
             END $do$
             """, on: admin)
         let holder = "(SELECT l.pid FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted)"
-        do {
-            try await eventually {
-                try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1
-            }
-        } catch {
+        let isHeld = try await eventually("the transaction does not wait at its gate") {
+            try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1
+        }
+        guard isHeld else {
             // The statement itself failed. Its error is more informative.
             try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
             try await held
-            throw error
+            throw CancellationError()
         }
         async let outcome = racing()
-        try await eventually {
+        try await eventually("\(count) sessions do not wait for the transaction") {
             try await number(
                 """
                 WITH RECURSIVE waiting(pid) AS (
@@ -67,48 +68,5 @@ extension CallsFixture {
 
     private func run(_ sql: String, on pool: PostgresPool) async throws {
         _ = try await pool.query(Statement("test.\(UUID())", sql: sql), deadline: .soon)
-    }
-
-    func eventually(_ isSo: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.Instant.soon
-        while try await !isSo() {
-            guard ContinuousClock.now < deadline else { throw NeverHappened() }
-            await Task.yield()
-        }
-    }
-
-    struct NeverHappened: Error {}
-}
-
-/// Calls of functions in the schema `conversations`, as text for ``CallsFixture/holding(_:until:then:_:)``.
-extension CallsFixture {
-    func sqlPatch(
-        _ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil
-    ) -> String {
-        "conversations.patch_participants('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
-    }
-
-    /// Returns a statement that takes only the lock that every change takes.
-    func sqlLock(_ id: ConversationID) -> String { "FROM conversations.conversation WHERE id = '\(id)' FOR UPDATE" }
-
-    func sqlSend(_ id: ConversationID, by actor: String, _ message: MessageID = .random()) -> String {
-        "conversations.send_message('\(app)', '\(actor)', '\(id)', '\(message)', '', NULL, NULL, NULL)"
-    }
-
-    func sqlDelete(_ id: ConversationID, by actor: String) -> String {
-        "conversations.delete_conversation('\(app)', '\(actor)', '\(id)', 'all_participants', false, NULL, NULL, NULL)"
-    }
-
-    func sqlCreate(
-        _ participants: [String], by actor: String, id: ConversationID, metadata: [String: String]? = nil
-    ) -> String {
-        func array(_ texts: [String]?) -> String {
-            texts.map { "ARRAY[\($0.map { "'\($0)'" }.joined(separator: ","))]::text[]" } ?? "NULL"
-        }
-        let leaves = metadata.map { Array($0) }
-        return """
-            conversations.create_conversation('\(app)', '\(actor)', '\(id)', \(array(participants)), true, \(array(leaves?.map(\.key))),
-                \(array(leaves?.map(\.value))), 6, NULL, NULL)
-            """
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Postgres
 import StrataModel
 import SwiftProtobuf
 
@@ -21,15 +20,13 @@ extension CallsFixture {
     func readChanges(
         _ id: ConversationID, after: Position = .zero, limit: Int = 1000, bytes: Int = 0, users: [String] = []
     ) async throws -> Logged {
-        let response = try await call(
-            ConversationsAPI.readChanges,
-            .with {
-                $0.conversationID = Data(id)
-                $0.after = after.rawValue
-                $0.limit = Int32(limit)
-                $0.maxBytes = Int64(bytes)
-                $0.userIds = users
-            })
+        let response = try await call(ConversationsAPI.readChanges) {
+            $0.conversationID = Data(id)
+            $0.after = after.rawValue
+            $0.limit = Int32(limit)
+            $0.maxBytes = Int64(bytes)
+            $0.userIds = users
+        }
         return Logged(
             bytes: try (response.serializedBytes() as [UInt8]).count,
             changes: try response.changes.map { try Change($0) }, head: Position(response.head),
@@ -70,21 +67,19 @@ extension CallsFixture {
         as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000,
         bytes: Int = 0
     ) async throws -> Log {
-        let response = try await call(
-            ConversationsAPI.readLogs,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.cursors = cursors.map { id, after in
-                    .with {
-                        $0.conversationID = Data(id)
-                        $0.after = after.rawValue
-                    }
+        let response = try await call(ConversationsAPI.readLogs) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.cursors = cursors.map { id, after in
+                .with {
+                    $0.conversationID = Data(id)
+                    $0.after = after.rawValue
                 }
-                if let userAfter { $0.userAfter = userAfter.rawValue }
-                $0.limit = Int32(limit)
-                $0.maxBytes = Int64(bytes)
-            })
+            }
+            if let userAfter { $0.userAfter = userAfter.rawValue }
+            $0.limit = Int32(limit)
+            $0.maxBytes = Int64(bytes)
+        }
         var log = Log(bytes: try (response.serializedBytes() as [UInt8]).count, reachesHeads: response.reachesHeads)
         for entry in response.entries {
             switch entry.content {
@@ -117,42 +112,7 @@ extension CallsFixture {
     }
 
     func heads(since: StrataModel.Timestamp) async throws -> ProtoHeadsResponse {
-        try await call(ConversationsAPI.heads, .with { $0.since = since.microseconds })
-    }
-
-    func followed(by user: String) async throws -> [String] {
-        try await call(
-            ConversationsAPI.followed,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-            }
-        )
-        .userIds
-    }
-
-    func tree(_ id: ConversationID) async throws -> [String: String] {
-        try await leaves("SELECT path, value FROM metadata.leaf WHERE conversation_id = '\(id)'")
-    }
-
-    func keptTree(_ id: ConversationID, _ user: String) async throws -> [String: String] {
-        try await leaves(
-            """
-            SELECT l.path, l.value
-            FROM metadata.kept_tree k
-            JOIN conversations.conversation c ON c.id = k.conversation_id
-            CROSS JOIN LATERAL metadata.kept_tree_of(c.id, k.user_id, c.position) t
-            CROSS JOIN LATERAL unnest(t.paths, t.vals) l(path, value)
-            WHERE k.conversation_id = '\(id)' AND k.user_id = '\(user)'
-            """)
-    }
-
-    private func leaves(_ sql: String) async throws -> [String: String] {
-        var tree: [String: String] = [:]
-        for row in try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon) {
-            tree[try row.get(0)] = try row.get(1) as String
-        }
-        return tree
+        try await call(ConversationsAPI.heads) { $0.since = since.microseconds }
     }
 }
 
@@ -181,8 +141,4 @@ extension Change {
 extension [MetadataEffect] {
     /// The effects as text: `path=value` or `-path`.
     var descriptions: [String] { map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" } }
-}
-
-extension MetadataTree {
-    var flat: [String: String] { Dictionary(uniqueKeysWithValues: leaves.map { ($0.path.dotted, $0.value) }) }
 }

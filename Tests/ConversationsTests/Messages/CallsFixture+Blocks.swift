@@ -23,51 +23,40 @@ extension CallsFixture {
     func changeBlocks(
         _ operations: [(kind: ProtoBlockOperation.Kind, users: [String])], by user: String = "ana"
     ) async throws -> Position? {
-        let place = try await call(
-            BlocksAPI.change,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.operations = operations.map { operation in
-                    .with {
-                        $0.kind = operation.kind
-                        $0.userIds = operation.users
-                    }
+        let place = try await call(BlocksAPI.change) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.operations = operations.map { operation in
+                .with {
+                    $0.kind = operation.kind
+                    $0.userIds = operation.users
                 }
-            })
+            }
+        }
         return place.hasUserPosition ? Position(place.userPosition) : nil
     }
 
     func blocks(
         of user: String = "ana", pageSize: Int = 100, from: String? = nil
     ) async throws -> (users: [String], total: Int64) {
-        let answer = try await call(
-            BlocksAPI.list,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.pageSize = Int32(pageSize)
-                if let from { $0.fromUserID = from }
-            })
+        let answer = try await call(BlocksAPI.list) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.pageSize = Int32(pageSize)
+            if let from { $0.fromUserID = from }
+        }
         return (answer.identities.map(\.userID), answer.total)
     }
 
     func blockPairs(
         of user: String, from: String? = nil, pageSize: Int = BlocksAPI.pairsPageSize
     ) async throws -> (blocked: [String], by: [String]) {
-        let answer = try await call(
-            BlocksAPI.pairs,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.pageSize = Int32(pageSize)
-                if let from { $0.fromUserID = from }
-            })
+        let answer = try await call(BlocksAPI.pairs) {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.pageSize = Int32(pageSize)
+            if let from { $0.fromUserID = from }
+        }
         return (answer.blocked.sorted(), answer.blockedBy.sorted())
-    }
-
-    /// Returns the texts that a user sees in a conversation, oldest first.
-    func texts(_ id: ConversationID, as user: String) async throws -> [String] {
-        try await messages(id, as: user).messages.reversed().map { $0.parts.first?.body ?? "" }
     }
 }
