@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long test-unit fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt stats bench clean
+.PHONY: help setup build run chat test test-long test-unit fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt stats bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -11,6 +11,7 @@ ARGS ?=
 
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
+	@echo "make chat USER=alice   a chat in the terminal, beside make run; chat with bob in another terminal"
 	@echo "make test    the same set-up, then the tests of the short tier, about 15 minutes after the build"
 	@echo "make test-long   check-api and all tests, with all seeds of simulations and all faults: before a release"
 	@echo "make test-unit   only the tests that need no servers, for the inner loop"
@@ -35,6 +36,10 @@ build: setup
 # exec, so that Ctrl-C and the exit status belong to strata alone.
 run: build
 	@exec .build/$(CONFIGURATION)/strata dev $(ARGS)
+
+# Examples/Chat. Further words: make chat USER=alice ARGS="--display-name Alice"
+chat: build
+	@exec scripts/chat.sh .build/$(CONFIGURATION) "$(USER)" $(ARGS)
 
 test: setup
 	@scripts/build.sh debug --build-tests

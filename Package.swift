@@ -162,7 +162,8 @@ let checks: [Target] = [
     tests(
         "StrataKitTests",
         [
-            "SeededRandom", "FuzzValues", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb,
+            "SeededRandom", "FuzzValues", "StrataKit", "ChatExample", "StrataModel", "ProtocolClient",
+            "RequirementTrait", grdb,
             nioCore, nioPosix, nioEmbedded,
             nioWebSocket, logging,
         ]),
@@ -176,15 +177,17 @@ let checks: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "KitClient", "RPC",
+            "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "ChatExample",
+            "KitClient", "RPC",
             "TestCluster", "TestSupport",
             "RequirementTrait", "ProtocolClient",
             "StrataCommand",
             "LocalServers",
             "Postgres", "Redis", nioCore, nioPosix, nioEmbedded, nioSSL, logging, crypto,
         ]),
-    // What README shows, which has a package of its own beside it.
+    // Examples, each of which also has a package of its own.
     executable("HelloExample", "Examples/Hello/Sources", ["StrataKit"]),
+    executable("ChatExample", "Examples/Chat/Sources", ["StrataKit"]),
     tests(
         "FaultTests",
         [
@@ -357,9 +360,9 @@ let package = Package(
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
             ], exclude: ["Main"]),
         executable("WebhooksMain", "Services/Webhooks/Main", ["Webhooks", "ServiceKit"]),
-        .target(
-            name: "StrataCommand",
-            dependencies: [
+        library(
+            "StrataCommand", "Tools/strata",
+            [
                 "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "Postgres", "Schema", "LocalServers",
                 "ProtocolClient", swiftProtobuf,
                 jwtKit,
@@ -367,10 +370,7 @@ let package = Package(
                 x509, swiftASN1,
                 asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1,
                 lifecycle,
-            ] + (isImageBuild ? [] : ["StrataKit"]),
-            path: "Tools/strata", exclude: isImageBuild ? ["Main", "Chat"] : ["Main"],
-            // `strata chat` is built on the client library.
-            swiftSettings: settings + (isImageBuild ? [] : [.define("STRATA_CHAT")])),
+            ], exclude: ["Main"]),
         executable("StrataMain", "Tools/strata/Main", ["StrataCommand", argumentParser]),
     ] + soak + (isImageBuild ? [] : clients + checks)
 )

@@ -75,7 +75,7 @@ if [ -z "$tier" ]; then
         unit+='|RedisTests\.(ClusterMachine|ClusterSubscription|ConnectionMachine|ReplyParser|SubscriptionStateMachine|Value|Configuration)Tests/'
         unit+='|ConversationsTests\.(ConversationsSettings|Publisher|Nonce)Tests/|MetadataTests\.(MetadataJSON|MetadataSettings)Tests/'
         unit+='|PresenceTests\.(SweepLoop|SweepSchedule)Tests/|FaultTests\.(Checker|Mirror|KitJudge)Tests/'
-        unit+='|StrataTests\.(ServiceLine|App|ChatLine|ChatScreen|ChatState|FrameWriter|KeyReader|TerminalText|DevSettings|ServicePlan|TLSCertificate'
+        unit+='|StrataTests\.(ServiceLine|App|ChatScript|DevSettings|ServicePlan|TLSCertificate'
         unit+='|Home|Password|ChildProcess|LoopbackPort|SupervisionStateMachine|Supervisor|IdentityToken|TrustOption|Tour|WrongInput)Tests/'
         export STRATA_TEST_TIER=${STRATA_TEST_TIER:-short}
         set -- --filter "^($unit)" "$@"

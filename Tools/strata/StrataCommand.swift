@@ -17,17 +17,9 @@ public struct StrataCommand: AsyncParsableCommand {
         subcommands: [
             DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, UserCommand.self,
             AnnounceCommand.self, DemoCommand.self,
-            DoctorCommand.self,
-            SecretsCommand.self,
-        ] + clientCommands
+            DoctorCommand.self, SecretsCommand.self,
+        ]
     )
-
-    #if STRATA_CHAT
-    /// The commands that need the client library. Container images are built without it.
-    private static let clientCommands: [any ParsableCommand.Type] = [ChatCommand.self]
-    #else
-    private static let clientCommands: [any ParsableCommand.Type] = []
-    #endif
 
     /// Creates the root command, which shows the help if it is run without a subcommand.
     public init() {}

@@ -16,7 +16,8 @@ extension CallsFixture {
             """
             SELECT l.path, l.value
             FROM metadata.kept_tree k
-            CROSS JOIN LATERAL metadata.trees('\(app)', ARRAY[k.conversation_id], ARRAY[k.user_id]) t
+            JOIN conversations.conversation c ON c.id = k.conversation_id
+            CROSS JOIN LATERAL metadata.kept_tree_of(c.id, k.user_id, c.position) t
             CROSS JOIN LATERAL unnest(t.paths, t.vals) l(path, value)
             WHERE k.conversation_id = '\(id)' AND k.user_id = '\(user)'
             """)

@@ -11,11 +11,11 @@ import Testing
 
 extension EndToEnd {
     /// The program in pseudo-terminals, against the real services.
-    @Suite("strata chat")
+    @Suite("the example Chat")
     struct ChatTests {
         @Test("two users see each other's messages, typing, receipts and metadata", .timeLimit(.minutes(3)))
         func chat() async throws {
-            let room = try ChatRoom(try await Cluster.shared())
+            let room = try await ChatRoom(try await Cluster.shared())
             let alice = try await room.enter("alice")
             let bob = try await room.enter("bob", via: 1)
             alice.terminal.press("/new bob\r")
@@ -36,7 +36,7 @@ extension EndToEnd {
 
         @Test("conversations count unread messages, and participants join and leave", .timeLimit(.minutes(3)))
         func conversations() async throws {
-            let room = try ChatRoom(try await Cluster.shared())
+            let room = try await ChatRoom(try await Cluster.shared())
             let (alice, bob) = (try await room.enter("alice"), try await room.enter("bob"))
             alice.terminal.press("/new bob\rfirst\r/set title First\r")
             try await bob.terminal.shows("alice: first")
@@ -56,7 +56,7 @@ extension EndToEnd {
             .timeLimit(.minutes(4)))
         func offline() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
-                let room = try ChatRoom(cluster)
+                let room = try await ChatRoom(cluster)
                 let alice = try await room.enter("alice")
                 alice.terminal.press("/new bob\rfirst\r")
                 try await alice.terminal.shows("alice: first  · sent")
@@ -78,7 +78,7 @@ extension EndToEnd {
             "messages written before the program ended are shown after a restart, including unsent ones",
             .timeLimit(.minutes(3)))
         func restart() async throws {
-            let room = try ChatRoom(try await Cluster.shared())
+            let room = try await ChatRoom(try await Cluster.shared())
             let first = try await room.enter("alice")
             first.terminal.press("/new bob\rone\r")
             try await first.terminal.shows("alice: one  · sent")
@@ -93,7 +93,7 @@ extension EndToEnd {
         @Test("control sequences that another user sends do not reach the terminal", .timeLimit(.minutes(3)))
         func controlCharacters() async throws {
             let cluster = try await Cluster.shared()
-            let room = try ChatRoom(cluster)
+            let room = try await ChatRoom(cluster)
             let alice = try await room.enter("alice")
             let mallory = try await room.signIn("mallory")
             let chat = try await mallory.newConversation(
@@ -105,6 +105,24 @@ extension EndToEnd {
             #expect(!alice.terminal.output.unicodeScalars.contains { [0x07, 0x7F, 0x9B].contains($0.value) })
             try await alice.quit()
             await mallory.close()
+        }
+
+        @Test(
+            "without a terminal, or without an identity token, the program ends with a sentence",
+            .timeLimit(.minutes(3)))
+        func refusal() async throws {
+            let cluster = try await Cluster.shared()
+            let room = try await ChatRoom(cluster)
+            let words = ["-c", "exec \"$@\" </dev/null 2>&1", "sh", try Executables.find("ChatExample")]
+            let pipe = try await ChildProcess.run(
+                Launch("/bin/sh", arguments: words + room.words("alice"), output: .capture(limit: 4096)))
+            #expect(pipe.output == "chat: Input and output must be a terminal.\n")
+            #expect(pipe.status == 1)
+            let terminal = try PseudoTerminal()
+            let process = try await room.start(
+                room.words("alice") + ["--display-name", String(repeating: "x", count: 129)], in: terminal)
+            try await terminal.shows("chat: alice gets no identity token. strata: --display-name must have 1 to 128")
+            #expect(await process.waitForExit()?.status == 1)
         }
 
         @Test("the screen follows the size of the window", .timeLimit(.minutes(3)))
@@ -143,35 +161,54 @@ extension EndToEnd {
     }
 }
 
-/// A home directory in which the terminals of several users share an app.
+/// An app with a home directory, whose users chat.
 struct ChatRoom {
-    private let program: StrataProgram
-    private let cluster: Cluster
-
-    init(_ cluster: Cluster) throws {
-        self.cluster = cluster
-        program = try StrataProgram("chat")
+    private struct NewApp: Decodable {
+        let app: String
     }
 
-    /// Starts `strata chat` and waits until it is connected.
+    private let program: StrataProgram
+    private let cluster: Cluster
+    private let app: String
+
+    init(_ cluster: Cluster) async throws {
+        self.cluster = cluster
+        program = try StrataProgram("chat")
+        let created = try await program.run([
+            "app", "create", "--name", "Chat", "--database", cluster.databaseURL, "--json",
+        ])
+        app = try JSONDecoder().decode(NewApp.self, from: Data(created.output.utf8)).app
+    }
+
+    /// Returns the options with which a user signs in.
+    func words(_ user: String, via gateway: Int = 0) -> [String] {
+        ["--app", app, "--user", user, "--url", cluster.urls[gateway]]
+    }
+
+    /// Starts the example and waits until it is connected.
     func enter(_ user: String, via gateway: Int = 0, in terminal: PseudoTerminal? = nil) async throws -> Chatter {
         let terminal = try terminal ?? PseudoTerminal()
-        let words = ["chat", "--user", user, "--url", cluster.urls[gateway], "--database", cluster.databaseURL]
-        let environment = [
-            "PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "STRATA_HOME": program.directory + "/home",
-        ]
-        let process = try await terminal.start(try Executables.find("strata"), words, environment: environment)
+        let process = try await start(words(user, via: gateway), in: terminal)
         try await terminal.shows("online ")
         return Chatter(terminal: terminal, process: process)
+    }
+
+    /// Starts the example with these options.
+    func start(_ words: [String], in terminal: PseudoTerminal) async throws -> ChildProcess {
+        let tools = URL(filePath: try Executables.find("strata")).deletingLastPathComponent()
+            .path(percentEncoded: false)
+        let environment = [
+            "PATH": "\(tools):/usr/bin:/bin", "TERM": "xterm-256color", "STRATA_HOME": program.directory + "/home",
+        ]
+        return try await terminal.start(
+            try Executables.find("ChatExample"), words, environment: environment, directory: program.directory)
     }
 
     /// Signs a user in to the same app without a terminal.
     func signIn(_ user: String) async throws -> StrataClient {
         let url = try #require(URL(string: cluster.urls[0]))
-        let keys = try FileManager.default.contentsOfDirectory(atPath: program.directory + "/home/keys")
-        let app = try #require(keys.first { $0.hasSuffix(".json") }).dropLast(5)
         let client = try StrataClient(
-            appID: "layer:///apps/production/\(app)", options: .init(server: url, directory: try KitUser.folder(user)))
+            appID: app, options: .init(server: url, directory: try KitUser.folder(user)))
         try await client.connect()
         let nonce = try await client.requestAuthenticationNonce()
         let token = try await program.run(["token", "--user", user, "--nonce", nonce]).output
@@ -188,6 +225,6 @@ struct Chatter {
     func quit() async throws {
         terminal.press("\u{03}")
         let status = await process.waitForExit()?.status
-        guard status == 0 else { throw KitProblem("strata chat ended with status \(status ?? -1)") }
+        guard status == 0 else { throw KitProblem("the chat ended with status \(status ?? -1)") }
     }
 }

@@ -6,7 +6,7 @@ import LocalServers
 import Synchronization
 import TestCluster
 
-@testable import StrataCommand
+@testable import ChatExample
 
 /// A pseudo-terminal that runs a program, sends key presses and reads the screen.
 final class PseudoTerminal: Sendable {
@@ -54,7 +54,6 @@ final class PseudoTerminal: Sendable {
         _ = ioctl(master, UInt(TIOCSWINSZ), &window)
     }
 
-    /// ///
     /// The terminal's mode flags, in the order input, output, control, local; see `termios`.
     var settings: [UInt32] {
         var settings = termios()
@@ -119,7 +118,7 @@ private final class Received: Sendable {
     }
 }
 
-/// A screen that interprets the escape sequences that `strata chat` uses.
+/// A screen that interprets the escape sequences that the example Chat uses.
 struct VirtualScreen {
     private var cells: [Int: [Int: Character]] = [:]
     private var (row, column) = (0, 0)

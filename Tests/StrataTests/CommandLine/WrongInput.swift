@@ -57,7 +57,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     /// All cases: at least one for each option of each command.
     static let all: [WrongInput] = [
-        database, dev, apps, tokens, serverAPI, users, announcements, demo, chat, secrets, others,
+        database, dev, apps, tokens, serverAPI, users, announcements, demo, secrets, others,
     ]
     .flatMap { $0 }
 
@@ -333,32 +333,6 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput(
             "demo", "--typing-seconds", ["--typing-seconds", "long"],
             "The value 'long' is invalid for '--typing-seconds"),
-    ]
-
-    private static let chat: [WrongInput] = [
-        WrongInput("chat", "--user", [], "Missing expected argument '--user"),
-        WrongInput("chat", "--user", ["--user", ""], "--user must have 1 to"),
-        WrongInput(
-            "chat", "--display-name", ["--user", "ana", "--display-name", ""],
-            "--display-name must have 1 to 128 characters."),
-        WrongInput(
-            "chat", "--display-name", ["--user", "ana", "--display-name", long],
-            "--display-name must have 1 to 128 characters."),
-        WrongInput(
-            "chat", "--url", ["--user", "ana", "--url", "nonsense"], "nonsense is not the base URL of a gateway"),
-        WrongInput("chat", "--url", ["--user", "ana", "--url", "http://127.0.0.1:1"], "does not answer", .unavailable),
-        WrongInput("chat", "--url", ["--user", "ana"], "No system runs in", .unavailable),
-        WrongInput(
-            "chat", "--ca", ["--user", "ana", "--url", elsewhere, "--ca", "{directory}/none"], "cannot be read",
-            .noInput),
-        WrongInput(
-            "chat", "--ca", ["--user", "ana", "--url", elsewhere, "--ca", "{nonsense}"],
-            "does not contain certificates in PEM form"),
-        WrongInput("chat", "--app", ["--user", "ana", "--app", "nonsense"], "--app must be a UUID"),
-        WrongInput(
-            "chat", "--app", ["--user", "ana", "--app", "{uuid}"], "There is no private key for layer:///apps", .noInput
-        ),
-        WrongInput("chat", "--database", ["--user", "ana", "--database"], "Missing value for '--database"),
     ]
 
     private static let secrets: [WrongInput] = [

@@ -26,19 +26,20 @@ struct Welcome {
 
               \(command) app create --name "My app"      an app, its key, and a token for its server
               \(command) token --app APP --user alice    an identity token, to sign in with
-              \(command) demo                            two users try everything\(chat(command))
+              \(command) demo                            two users try everything\(chat(prefix, columns: command.count + 33))
               \(command) doctor                          what is missing, what is wrong
 
             Ctrl-C stops everything and keeps the data.
             """
     }
 
-    /// Returns the line about `strata chat`, which a build without the client library lacks.
-    private func chat(_ command: String) -> String {
-        #if STRATA_CHAT
-        "\n  \(command) chat --user alice               a chat in the terminal; bob is in another one"
-        #else
-        ""
-        #endif
+    /// Returns the line about the example Chat; empty if this `strata` is not the one of a source tree.
+    /// - Parameter columns: The width of the column with the commands.
+    private func chat(_ prefix: String, columns: Int) -> String {
+        guard FileManager.default.isExecutableFile(atPath: ServiceBinaries().directory + "/ChatExample") else {
+            return ""
+        }
+        let command = "\(prefix)make chat USER=alice".padding(toLength: columns, withPad: " ", startingAt: 0)
+        return "\n  \(command)a chat in the terminal; bob is in another one"
     }
 }

@@ -10,8 +10,6 @@ final class ChatSession {
         case terminal(TerminalDevice.Event)
         /// The terminal was silent for a moment after the given number of input portions.
         case quiet(Int)
-        /// A signal asked this process to end.
-        case ended
         case conversations([Conversation])
         case messages(of: ConversationID, [Message])
         case typing(TypingIndicator)
@@ -45,9 +43,9 @@ final class ChatSession {
         self.client = client
         self.account = account
         self.terminal = terminal
-        me = UserID(trusted: account.user)
+        me = account.user
         (events, inbox) = AsyncStream.makeStream(of: Event.self)
-        state = ChatState(user: account.displayName ?? account.user)
+        state = ChatState(user: account.displayName ?? account.user.rawValue)
     }
 
     /// Runs until the user or a signal ends the session. The terminal is then restored.
@@ -79,10 +77,8 @@ final class ChatSession {
         let (client, account, terminal, inbox) = (client, account, terminal, inbox)
         let (typing, events, changes) = (client.typingIndicators, client.events, client.objectChanges)
         let challenges = client.authenticationChallenges
-        let signals = TerminationSignals()
         return [
             Task { for await event in terminal.events { inbox.yield(.terminal(event)) } },
-            Task { for await _ in signals.stream { inbox.yield(.ended) } },
             Task { for await indicator in typing { inbox.yield(.typing(indicator)) } },
             Task { for await event in events { inbox.yield(.client(event)) } },
             Task { for await _ in changes { inbox.yield(.changed) } },
@@ -132,7 +128,7 @@ final class ChatSession {
         switch event {
         case .terminal(.bytes(let bytes)): return await handleInput(bytes)
         case .terminal(.resized): break
-        case .terminal(.closed), .ended: return false
+        case .terminal(.closed): return false
         case .quiet(let number): if number == portions { return await press(keys.flush()) }
         case .conversations(let found): show(found)
         case .messages(let id, let messages): await show(messages, of: id)

@@ -3,9 +3,9 @@
 import StrataModel
 import Testing
 
-@testable import StrataCommand
+@testable import ChatExample
 
-@Suite("the screen of strata chat")
+@Suite("the screen of the example Chat")
 struct ChatScreenTests {
     private func text(_ state: ChatState, _ columns: Int = 80, _ rows: Int = 12) -> [String] {
         ChatScreen(state: state, size: ScreenSize(columns: columns, rows: rows)).frame.lines.map(\.text)

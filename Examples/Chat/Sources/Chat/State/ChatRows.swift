@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StrataModel
+import StrataKit
 
 /// A conversation in the form that the screen shows.
 struct ChatConversation: Hashable, Sendable {

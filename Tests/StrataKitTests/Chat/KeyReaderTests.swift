@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import StrataCommand
+@testable import ChatExample
 
 @Suite("keys of a terminal")
 struct KeyReaderTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StrataModel
+import StrataKit
 
 /// The column of conversations, with the unread count of each. The selected conversation is reversed.
 struct ChatConversationList: Sendable {

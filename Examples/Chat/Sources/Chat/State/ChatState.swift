@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StrataModel
+import StrataKit
 
-/// The state of the `strata chat` screen, and the effects of keys on it. It is a pure value; the actions for its owner
+/// The state of the screen, and the effects of keys on it. It is a pure value; the actions for its owner
 /// are returned as ``Action``.
 struct ChatState: Hashable, Sendable {
     enum Link: Hashable, Sendable { case connecting, online, offline }

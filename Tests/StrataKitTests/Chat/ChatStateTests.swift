@@ -4,9 +4,9 @@ import Foundation
 import StrataModel
 import Testing
 
-@testable import StrataCommand
+@testable import ChatExample
 
-@Suite("the state of strata chat")
+@Suite("the state of the example Chat")
 struct ChatStateTests {
     private let bob = UserID(trusted: "bob")
 

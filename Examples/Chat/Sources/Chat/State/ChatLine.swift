@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StrataModel
+import StrataKit
 
 /// A line that the user has entered: a message, or a command that begins with `/`.
 enum ChatLine: Hashable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The screen of `strata chat`, as lines for a terminal of a given size.
+/// The screen, as lines for a terminal of a given size.
 struct ChatScreen: Sendable {
     private static let smallest = ScreenSize(columns: 24, rows: 6)
 

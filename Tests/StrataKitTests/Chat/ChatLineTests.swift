@@ -3,9 +3,9 @@
 import StrataModel
 import Testing
 
-@testable import StrataCommand
+@testable import ChatExample
 
-@Suite("input lines of strata chat")
+@Suite("input lines of the example Chat")
 struct ChatLineTests {
     private let bob = UserID(trusted: "bob")
     private let carol = UserID(trusted: "carol")
