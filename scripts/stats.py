@@ -85,8 +85,13 @@ def sql_functions(name):
     for start, line in enumerate(text):
         match = SQL_FUNCTION.search(line)
         if match:
-            end = next((at for at in range(start + 1, len(text)) if re.match(r"\$\w*\$.*;|END;?$|.*\$\$;$", text[at].strip())), start)
+            end = next((at for at in range(start, len(text)) if ends_statement(text[start : at + 1])), start)
             yield end - start + 1, f"{match[1]} ({name}:{start + 1})"
+
+
+def ends_statement(text):
+    """True if a statement of SQL ends with the last of these lines: at a semicolon outside of a body in dollars."""
+    return text[-1].rstrip().endswith(";") and "\n".join(text).count("$$") % 2 == 0
 
 
 def print_stats():

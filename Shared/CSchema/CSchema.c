@@ -36,6 +36,9 @@ static const struct StrataScript steps[] = {
 
 /// The functions, in the order in which a new database can make them.
 static const struct StrataScript functions[] = {
+    {0, "constants", (const unsigned char[]){
+#embed "../Schema/Functions/constants.sql" suffix(, 0)
+    }},
     {0, "identities", (const unsigned char[]){
 #embed "../Schema/Functions/identities.sql" suffix(, 0)
     }},

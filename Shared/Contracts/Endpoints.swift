@@ -64,15 +64,15 @@ public enum ConversationsAPI {
     /// Creates a conversation or finds the distinct match. The errors `conflict` and `id_in_use` contain the existing
     /// conversation (docs/conformance.md §1.9, §5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
-    /// Returns a conversation for one user, with its metadata if requested. Error: `not_found` for a conversation that the user
-    /// does not see (docs/conformance.md §5.3).
+    /// Returns a conversation for one user, with its metadata if requested. Error: `not_found` for a conversation that
+    /// the user does not see (docs/conformance.md §5.3).
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, effect: .read)
     /// Returns up to 1000 conversations, as many as fit into a number of bytes. Conversations that the user does not
     /// see are omitted.
     public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(
         240, effect: .read)
-    /// Returns a page of a user's list: at most 1000 conversations, newest first. Conversations that
-    /// do not fit into a number of bytes are only named, and must be requested with ``getConversations``. Error:
+    /// Returns a page of a user's list: at most 1000 conversations, newest first. Conversations that do not fit into a
+    /// number of bytes are only named, and must be requested with ``getConversations``. Error:
     /// `invalid_property` for a cursor the user never had (docs/conformance.md §1.8).
     public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(
         12, effect: .read)

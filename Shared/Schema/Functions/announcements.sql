@@ -20,12 +20,14 @@ BEGIN
     outcome := 'ok';
     WITH told AS (
         SELECT t.user_id, t.position, t.created_at
-        FROM conversations.append_user_changes(p_app, p_users, 7::smallint, jsonb_build_object('announcement_id', p_id)) t
+        FROM conversations.append_user_changes(p_app, p_users, conversations.user_kind_announced(),
+            jsonb_build_object('announcement_id', p_id)) t
     ), listed AS (
         INSERT INTO conversations.announcement_recipient (app_id, user_id, announcement_id, position)
         SELECT p_app, t.user_id, p_id, t.position FROM told t
     )
-    SELECT coalesce(array_agg(t.user_id), '{}'), coalesce(array_agg(t.position), '{}'), coalesce(array_agg(t.created_at), '{}')
+    SELECT coalesce(array_agg(t.user_id), '{}'), coalesce(array_agg(t.position), '{}'),
+        coalesce(array_agg(t.created_at), '{}')
     INTO told_users, told_positions, told_at FROM told t;
 END
 $$;
@@ -37,8 +39,10 @@ $$;
 -- - 'repeated': the same announcement was sent before. The result has its time and parts.
 -- - 'id_in_use': also if a conversation, a message or a delayed message has the id.
 CREATE OR REPLACE FUNCTION conversations.announce(
-    p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text, p_digest bytea,
-    OUT outcome text, OUT sent_at timestamptz, OUT parts bytea, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
+    p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text,
+    p_digest bytea,
+    OUT outcome text, OUT sent_at timestamptz, OUT parts bytea, OUT told_users text[], OUT told_positions bigint[],
+    OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
@@ -66,7 +70,8 @@ END
 $$;
 
 -- Returns an announcement as this user sees it. No row: it was not sent to the user, or the user has removed it.
-CREATE OR REPLACE FUNCTION conversations.get_announcement(p_app uuid, p_user text, p_id uuid) RETURNS SETOF conversations.announcement_row
+CREATE OR REPLACE FUNCTION conversations.get_announcement(p_app uuid, p_user text, p_id uuid)
+RETURNS SETOF conversations.announcement_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 BEGIN
     RETURN QUERY
@@ -94,11 +99,13 @@ BEGIN
     END IF;
     outcome := 'ok';
     total := (
-        SELECT count(*) FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user AND NOT r.is_removed);
+        SELECT count(*) FROM conversations.announcement_recipient r
+        WHERE r.app_id = p_app AND r.user_id = p_user AND NOT r.is_removed);
     RETURN NEXT;
     RETURN QUERY
     SELECT NULL::text, NULL::bigint,
-        (a.id, r.position, a.sender_name, a.sender_user, a.sent_at, a.parts, a.notification, r.status)::conversations.announcement_row
+        (a.id, r.position, a.sender_name, a.sender_user, a.sent_at, a.parts, a.notification,
+            r.status)::conversations.announcement_row
     FROM conversations.announcement_recipient r JOIN conversations.announcement a ON a.id = r.announcement_id
     WHERE r.app_id = p_app AND r.user_id = p_user AND NOT r.is_removed AND (p_from IS NULL OR r.position < before)
     ORDER BY r.position DESC LIMIT p_page_size;
@@ -106,7 +113,8 @@ END
 $$;
 
 -- Lists a page like list_announcements, limited to `p_bytes`, with a last row as in list_messages_page.
-CREATE OR REPLACE FUNCTION conversations.list_announcements_page(p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
+CREATE OR REPLACE FUNCTION conversations.list_announcements_page(
+    p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, announcement conversations.announcement_row)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 DECLARE
@@ -146,7 +154,8 @@ $$;
 
 -- Gives a receipt. Outcomes: 'ok', with the entry of the user's own log; 'none'; 'not_found'.
 CREATE OR REPLACE FUNCTION conversations.give_announcement_receipt(
-    p_app uuid, p_user text, p_id uuid, p_status bigint, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
+    p_app uuid, p_user text, p_id uuid, p_status bigint, OUT outcome text, OUT "position" bigint,
+    OUT created_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -160,7 +169,8 @@ BEGIN
     WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = p_id;
     SELECT a.position, a.created_at INTO give_announcement_receipt.position, give_announcement_receipt.created_at
     FROM conversations.append_user_change(
-        p_app, p_user, 8::smallint, jsonb_build_object('announcement_id', p_id, 'status', p_status)) a;
+        p_app, p_user, conversations.user_kind_announcement_receipt(),
+        jsonb_build_object('announcement_id', p_id, 'status', p_status)) a;
 END
 $$;
 
@@ -178,7 +188,8 @@ BEGIN
     END IF;
     outcome := 'ok';
     SELECT a.position, a.created_at INTO remove_announcement.position, remove_announcement.created_at
-    FROM conversations.append_user_change(p_app, p_user, 9::smallint, jsonb_build_object('announcement_id', p_id)) a;
+    FROM conversations.append_user_change(p_app, p_user, conversations.user_kind_announcement_removed(),
+        jsonb_build_object('announcement_id', p_id)) a;
 END
 $$;
 
@@ -186,21 +197,25 @@ $$;
 CREATE OR REPLACE FUNCTION conversations.has_recipients(p_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 -- This order makes the planner use the index by announcement, because no other index has it.
-RETURN (SELECT true FROM conversations.announcement_recipient r WHERE r.announcement_id = p_id ORDER BY r.user_id LIMIT 1) IS NOT NULL;
+RETURN (SELECT true FROM conversations.announcement_recipient r WHERE r.announcement_id = p_id
+    ORDER BY r.user_id LIMIT 1) IS NOT NULL;
 
 -- Erases the announcements to and by an erased user that were sent until `p_until`. The user is no recipient any
 -- longer, announcements without recipients are deleted, and those of the user lose their parts. Clients are not
 -- notified. Returns the larger of the two numbers; call again while it equals the limit.
-CREATE OR REPLACE FUNCTION conversations.forget_announcements(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
+CREATE OR REPLACE FUNCTION conversations.forget_announcements(
+    p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
 DECLARE
     received uuid[] := ARRAY(
         SELECT r.announcement_id
         FROM (
             SELECT x.announcement_id FROM conversations.announcement_recipient x
             WHERE x.app_id = p_app AND x.user_id = p_user ORDER BY x.announcement_id OFFSET 0) r
-        CROSS JOIN LATERAL (SELECT x.sent_at FROM conversations.announcement x WHERE x.id = r.announcement_id OFFSET 0) a
+        CROSS JOIN LATERAL (SELECT x.sent_at FROM conversations.announcement x
+            WHERE x.id = r.announcement_id OFFSET 0) a
         WHERE a.sent_at <= p_until LIMIT p_limit);
     sent uuid[] := ARRAY(
         SELECT a.id FROM conversations.announcement a
@@ -213,9 +228,11 @@ BEGIN
         -- Lock the announcement before checking for other recipients. The last of several concurrent erasures then sees
         -- that the others have removed theirs.
         PERFORM FROM conversations.announcement a WHERE a.id = place FOR UPDATE;
-        DELETE FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = place;
+        DELETE FROM conversations.announcement_recipient r
+        WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = place;
         IF conversations.has_recipients(place) THEN
-            UPDATE conversations.announcement a SET parts = '', notification = NULL WHERE a.id = place AND a.sender_user = p_user;
+            UPDATE conversations.announcement a SET parts = '', notification = NULL
+            WHERE a.id = place AND a.sender_user = p_user;
         ELSE
             DELETE FROM conversations.announcement a WHERE a.id = place;
         END IF;
@@ -225,6 +242,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.has_recipients, conversations.forget_announcements, conversations.send_announcement, conversations.announce, conversations.get_announcement,
-    conversations.list_announcements, conversations.list_announcements_page, conversations.give_announcement_receipt,
+    conversations.has_recipients, conversations.forget_announcements, conversations.send_announcement,
+    conversations.announce, conversations.get_announcement, conversations.list_announcements,
+    conversations.list_announcements_page, conversations.give_announcement_receipt,
     conversations.remove_announcement TO strata_conversations;

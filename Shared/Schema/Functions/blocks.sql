@@ -10,11 +10,14 @@ CREATE OR REPLACE FUNCTION conversations.blocked_among(p_app uuid, p_user text, 
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     -- Nearly all users have no blocks.
-    IF NOT EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user) THEN RETURN '{}'; END IF;
+    IF NOT EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user) THEN
+        RETURN '{}';
+    END IF;
     RETURN ARRAY(
         SELECT u.id FROM unnest(p_users) u(id)
         CROSS JOIN LATERAL (
-            SELECT FROM conversations.block x WHERE x.app_id = p_app AND x.user_id = p_user AND x.other_id = u.id OFFSET 0) b
+            SELECT FROM conversations.block x WHERE x.app_id = p_app AND x.user_id = p_user
+                AND x.other_id = u.id OFFSET 0) b
         ORDER BY u.id COLLATE "C");
 END
 $$;
@@ -33,11 +36,13 @@ DECLARE
     p conversations.participant;
 BEGIN
     FOREACH reader IN ARRAY kept_from LOOP
-        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = reader;
+        SELECT * INTO p FROM conversations.participant x
+        WHERE x.conversation_id = p_conversation AND x.user_id = reader;
         p.hidden := p.hidden + int8multirange(int8range(p_ordinal, p_ordinal, '[]'));
         p := conversations.packed(p, p_position);
         UPDATE conversations.participant x
-        SET hidden = p.hidden, packed_up_to = p.packed_up_to, hidden_count = x.hidden_count + 1, uncounted = x.uncounted + 1,
+        SET hidden = p.hidden, packed_up_to = p.packed_up_to, hidden_count = x.hidden_count + 1,
+            uncounted = x.uncounted + 1,
             first_kept = CASE WHEN x.first_kept > x.joined THEN x.first_kept ELSE p_position END
         WHERE x.conversation_id = p_conversation AND x.user_id = reader
         RETURNING x.* INTO p;
@@ -51,7 +56,8 @@ $$;
 -- Filters the users whom `p_actor` is about to add to a conversation. Returns those from whom a block hides the
 -- addition, because the conversation is new to them. Former participants who still have it on their lists are not among
 -- them.
-CREATE OR REPLACE FUNCTION conversations.kept_from(c conversations.conversation, p_users text[], p_actor text) RETURNS text[]
+CREATE OR REPLACE FUNCTION conversations.kept_from(c conversations.conversation, p_users text[], p_actor text)
+RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN ARRAY(
@@ -64,10 +70,12 @@ $$;
 
 -- Removes a conversation from the lists of users who have just been added to it, as if they had deleted it from their
 -- devices. The next message that they may see restores it. `p_position` is the position of the addition.
-CREATE OR REPLACE FUNCTION conversations.keep_from(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
+CREATE OR REPLACE FUNCTION conversations.keep_from(c conversations.conversation, p_users text[], p_position bigint)
+RETURNS void
 LANGUAGE sql VOLATILE AS $$
     UPDATE conversations.participant x
-    SET hidden_up_to = p_position, hidden_ordinal = c.message_count, is_hidden = true, hidden = '{}', uncounted = c.message_count,
+    SET hidden_up_to = p_position, hidden_ordinal = c.message_count, is_hidden = true, hidden = '{}',
+        uncounted = c.message_count,
         hidden_count = c.message_count
     WHERE x.conversation_id = c.id AND x.user_id = ANY (p_users)
 $$;
@@ -82,8 +90,8 @@ $$;
 -- - 'too_many': nothing was done, because the user would have blocked more than `p_quota` users (NULL: no limit).
 CREATE OR REPLACE FUNCTION conversations.change_blocks(
     p_app uuid, p_user text, p_operations jsonb, p_quota bigint,
-    OUT outcome text, OUT "position" bigint, OUT blocked text[], OUT unblocked text[], OUT told_users text[], OUT told_positions bigint[],
-    OUT told_at bigint[])
+    OUT outcome text, OUT "position" bigint, OUT blocked text[], OUT unblocked text[], OUT told_users text[],
+    OUT told_positions bigint[], OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -120,11 +128,13 @@ BEGIN
     blocked := ARRAY(
         SELECT u.id COLLATE "C" FROM unnest(conversations.sorted_users(wanted)) u(id)
         WHERE u.id <> p_user AND (
-            SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id) IS NOT TRUE
+            SELECT b.is_own FROM conversations.block b
+            WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id) IS NOT TRUE
         ORDER BY 1);
     unblocked := ARRAY(
         SELECT u.id COLLATE "C" FROM unnest(conversations.sorted_users(unwanted)) u(id)
-        WHERE (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id)
+        WHERE (SELECT b.is_own FROM conversations.block b
+            WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id)
         ORDER BY 1);
     IF cardinality(blocked) > 0 AND used + cardinality(blocked) - cardinality(unblocked) > p_quota THEN
         outcome := 'too_many';
@@ -147,7 +157,8 @@ BEGIN
     UPDATE conversations.block b SET is_own = b.other_id = ANY (blocked), changed_at = clock_timestamp()
     WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = ANY (blocked || unblocked);
     FOREACH other IN ARRAY unblocked LOOP
-        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
+        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b
+            WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
     END LOOP;
@@ -155,10 +166,11 @@ BEGIN
     -- Lock the users' logs last, in the order of the users. The entries of the other users are for their gateways;
     -- their clients do not receive them.
     WITH entry AS (
-        SELECT p_user AS user_id, 22::smallint AS kind,
+        SELECT p_user AS user_id, conversations.user_kind_blocks() AS kind,
             jsonb_build_object('blocked', change_blocks.blocked, 'unblocked', change_blocks.unblocked) AS operations
         UNION ALL
-        SELECT u.id, 23::smallint, jsonb_build_object('user', p_user, 'is_blocked', u.id = ANY (change_blocks.blocked))
+        SELECT u.id, conversations.user_kind_blocked_by(),
+            jsonb_build_object('user', p_user, 'is_blocked', u.id = ANY (change_blocks.blocked))
         FROM unnest(change_blocks.blocked || change_blocks.unblocked) u(id)
     ), moved AS (
         INSERT INTO conversations.user_log AS l (app_id, user_id, position, last_change_at)
@@ -168,9 +180,11 @@ BEGIN
         RETURNING l.user_id, l.position, l.last_change_at
     ), logged AS (
         INSERT INTO conversations.user_change (app_id, user_id, position, kind, operations, created_at)
-        SELECT p_app, m.user_id, m.position, e.kind, e.operations, m.last_change_at FROM moved m JOIN entry e ON e.user_id = m.user_id
+        SELECT p_app, m.user_id, m.position, e.kind, e.operations, m.last_change_at FROM moved m
+        JOIN entry e ON e.user_id = m.user_id
     )
-    SELECT array_agg(m.user_id::text), array_agg(m.position), array_agg((extract(epoch FROM m.last_change_at) * 1000000)::bigint),
+    SELECT array_agg(m.user_id::text), array_agg(m.position),
+        array_agg((extract(epoch FROM m.last_change_at) * 1000000)::bigint),
         max(m.position) FILTER (WHERE m.user_id = p_user)
     INTO told_users, told_positions, told_at, change_blocks.position
     FROM moved m;
@@ -183,7 +197,8 @@ RETURNS TABLE (total bigint, user_id text)
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
     RETURN QUERY
-    SELECT (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own), NULL::text;
+    SELECT (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own),
+        NULL::text;
     RETURN QUERY
     SELECT NULL::bigint, b.other_id::text FROM conversations.block b
     WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.other_id > coalesce(p_from, '')
@@ -218,19 +233,23 @@ CREATE OR REPLACE FUNCTION conversations.forget_blocks(
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     others text[] := ARRAY(
-        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.changed_at <= p_until
+        SELECT b.other_id FROM conversations.block b
+        WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.changed_at <= p_until
         ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit);
     other text;
 BEGIN
     -- Lock in the order of the keys, as all writers of blocks do.
     INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
     SELECT p_app, k.user_id, k.other_id, false
-    FROM (SELECT p_user AS user_id, u.id AS other_id FROM unnest(others) u(id) UNION ALL SELECT u.id, p_user FROM unnest(others) u(id)) k
+    FROM (SELECT p_user AS user_id, u.id AS other_id FROM unnest(others) u(id)
+        UNION ALL SELECT u.id, p_user FROM unnest(others) u(id)) k
     ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
     ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
     FOREACH other IN ARRAY others LOOP
-        UPDATE conversations.block b SET is_own = false WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
-        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
+        UPDATE conversations.block b SET is_own = false
+        WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b
+            WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
     END LOOP;
@@ -241,19 +260,23 @@ $$;
 -- Erases the names of users in an erased user's own log entries about blocks until `p_until`. The entries stay, because
 -- a missing position would look like a lost change. Returns the number of changed entries; call again while it equals
 -- the limit.
-CREATE OR REPLACE FUNCTION conversations.forget_logged_blocks(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
+CREATE OR REPLACE FUNCTION conversations.forget_logged_blocks(
+    p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     positions bigint[] := ARRAY(
         SELECT x.position FROM conversations.user_change x
-        WHERE x.app_id = p_app AND x.user_id = p_user AND x.kind = 22 AND x.operations <> '{}' AND x.created_at <= p_until
+        WHERE x.app_id = p_app AND x.user_id = p_user AND x.kind = conversations.user_kind_blocks()
+            AND x.operations <> '{}' AND x.created_at <= p_until
         ORDER BY x.position LIMIT p_limit);
 BEGIN
-    UPDATE conversations.user_change x SET operations = '{}' WHERE x.app_id = p_app AND x.user_id = p_user AND x.position = ANY (positions);
+    UPDATE conversations.user_change x SET operations = '{}'
+    WHERE x.app_id = p_app AND x.user_id = p_user AND x.position = ANY (positions);
     RETURN cardinality(positions);
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.forget_blocks, conversations.forget_logged_blocks, conversations.blocked_among, conversations.hide_new_message,
-    conversations.kept_from, conversations.keep_from, conversations.change_blocks, conversations.list_blocks, conversations.block_pairs TO strata_conversations;
+    conversations.forget_blocks, conversations.forget_logged_blocks, conversations.blocked_among,
+    conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.change_blocks,
+    conversations.list_blocks, conversations.block_pairs TO strata_conversations;

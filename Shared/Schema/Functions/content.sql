@@ -11,7 +11,8 @@ BEGIN
             SELECT x AS row FROM conversations.participant x
             WHERE x.conversation_id = r.conversation_id AND x.user_id = p_user OFFSET 0) p
         CROSS JOIN LATERAL (
-            SELECT FROM conversations.conversation x WHERE x.id = r.conversation_id AND x.deleted_position IS NULL OFFSET 0) c
+            SELECT FROM conversations.conversation x
+            WHERE x.id = r.conversation_id AND x.deleted_position IS NULL OFFSET 0) c
         WHERE r.content_id = p_content AND conversations.may_see(p.row, r.ordinal));
 END
 $$;
@@ -23,7 +24,8 @@ LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
     found_row conversations.content;
 BEGIN
-    SELECT * INTO found_row FROM conversations.content x WHERE x.id = p_content AND x.app_id = p_app AND NOT x.is_doomed;
+    SELECT * INTO found_row FROM conversations.content x
+    WHERE x.id = p_content AND x.app_id = p_app AND NOT x.is_doomed;
     IF found_row.owner = p_user OR found_row.id IS NOT NULL AND conversations.sees_content(p_user, p_content) THEN
         content_id := found_row.id;
         mime_type := found_row.mime_type;
@@ -44,7 +46,8 @@ $$;
 --
 -- `p_conversation`: the conversation for which the app's own server uploads the content. Its owner is then empty.
 CREATE OR REPLACE FUNCTION conversations.create_content(
-    p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint, p_app_quota bigint, p_app_quota_bytes bigint,
+    p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint,
+    p_app_quota bigint, p_app_quota_bytes bigint,
     p_conversation uuid DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
@@ -53,7 +56,8 @@ DECLARE
     total conversations.app_uploads;
 BEGIN
     IF p_conversation IS NOT NULL THEN
-        PERFORM FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
+        PERFORM FROM conversations.conversation x
+            WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
         IF NOT FOUND THEN RETURN conversations.absence(p_app, p_conversation); END IF;
     END IF;
     PERFORM conversations.lock_quota(p_app, p_owner, 'content');
@@ -66,7 +70,8 @@ BEGIN
     END IF;
 
     IF p_app_quota IS NOT NULL OR p_app_quota_bytes IS NOT NULL THEN
-        INSERT INTO conversations.app_uploads (app_id, counted_at, number, bytes) VALUES (p_app, '-infinity', 0, 0) ON CONFLICT DO NOTHING;
+        INSERT INTO conversations.app_uploads (app_id, counted_at, number, bytes) VALUES (p_app, '-infinity', 0, 0)
+        ON CONFLICT DO NOTHING;
         -- Concurrent registrations of the app's content wait here until this one is decided and written.
         SELECT * INTO total FROM conversations.app_uploads u WHERE u.app_id = p_app FOR UPDATE;
         IF total.counted_at < clock_timestamp() - interval '10 seconds' THEN
@@ -76,7 +81,8 @@ BEGIN
         END IF;
         IF total.number >= p_app_quota THEN RETURN 'app_full'; END IF;
         IF total.bytes + p_size > p_app_quota_bytes THEN RETURN 'app_full_bytes'; END IF;
-        UPDATE conversations.app_uploads u SET counted_at = total.counted_at, number = total.number + 1, bytes = total.bytes + p_size
+        UPDATE conversations.app_uploads u SET counted_at = total.counted_at, number = total.number + 1,
+            bytes = total.bytes + p_size
         WHERE u.app_id = p_app;
     END IF;
 
@@ -145,17 +151,20 @@ END
 $$;
 
 -- Sets the contents to which a message refers.
-CREATE OR REPLACE FUNCTION conversations.refer_contents(p_conversation uuid, p_ordinal bigint, p_contents uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION conversations.refer_contents(p_conversation uuid, p_ordinal bigint, p_contents uuid[])
+RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     lost uuid[];
 BEGIN
     INSERT INTO conversations.content_reference (content_id, conversation_id, ordinal)
     SELECT DISTINCT w.id, p_conversation, p_ordinal FROM unnest(p_contents) w(id) ON CONFLICT DO NOTHING;
-    UPDATE conversations.content x SET unreferenced_since = NULL WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
+    UPDATE conversations.content x SET unreferenced_since = NULL
+    WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
     WITH gone AS (
         DELETE FROM conversations.content_reference r
-        WHERE r.conversation_id = p_conversation AND r.ordinal = p_ordinal AND r.content_id <> ALL (p_contents) RETURNING r.content_id
+        WHERE r.conversation_id = p_conversation AND r.ordinal = p_ordinal AND r.content_id <> ALL (p_contents)
+        RETURNING r.content_id
     )
     SELECT array_agg(g.content_id) INTO lost FROM gone g;
     IF lost IS NOT NULL THEN PERFORM conversations.note_unreferenced(lost); END IF;
@@ -170,7 +179,8 @@ DECLARE
 BEGIN
     WITH gone AS (
         DELETE FROM conversations.content_reference r WHERE r.ctid = ANY (ARRAY(
-            SELECT x.ctid FROM conversations.content_reference x WHERE x.conversation_id = p_conversation LIMIT p_limit))
+            SELECT x.ctid FROM conversations.content_reference x
+            WHERE x.conversation_id = p_conversation LIMIT p_limit))
         RETURNING r.content_id
     )
     SELECT array_agg(DISTINCT g.content_id) INTO lost FROM gone g;
@@ -193,5 +203,6 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.sees_content, conversations.get_content, conversations.create_content, conversations.unsendable, conversations.lock_contents,
-    conversations.contents_of, conversations.note_unreferenced, conversations.refer_contents, conversations.unrefer_contents, conversations.sweep_contents TO strata_conversations;
+    conversations.sees_content, conversations.get_content, conversations.create_content, conversations.unsendable,
+    conversations.lock_contents, conversations.contents_of, conversations.note_unreferenced,
+    conversations.refer_contents, conversations.unrefer_contents, conversations.sweep_contents TO strata_conversations;

@@ -10,7 +10,8 @@ RETURN sha256(convert_to(array_to_string(p_users, chr(10)), 'UTF8'));
 -- Returns distinct users, sorted in the C collation.
 CREATE OR REPLACE FUNCTION conversations.sorted_users(p_users text[]) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT coalesce(array_agg(u.id ORDER BY u.id), '{}') FROM (SELECT DISTINCT x.id COLLATE "C" AS id FROM unnest(p_users) x(id)) u);
+RETURN (SELECT coalesce(array_agg(u.id ORDER BY u.id), '{}')
+    FROM (SELECT DISTINCT x.id COLLATE "C" AS id FROM unnest(p_users) x(id)) u);
 
 -- Removes the key in distinct_set of a conversation that is no longer distinct.
 CREATE OR REPLACE FUNCTION conversations.free_set(c conversations.conversation, p_participants text[]) RETURNS void
@@ -31,14 +32,16 @@ $$;
 --
 -- `p_is_limited`: true if the actor made the request; false if the app's own server made it for the actor.
 CREATE OR REPLACE FUNCTION conversations.create_conversation(
-    p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[], p_limit bigint, p_oc bigint,
-    p_or bigint, p_receipt_policy bigint DEFAULT 0, p_is_limited boolean DEFAULT false,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT user_position bigint, OUT user_created_at timestamptz,
-    OUT view conversations.view_row)
+    p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[],
+    p_limit bigint, p_origin_connection bigint, p_origin_request bigint, p_receipt_policy bigint DEFAULT 0,
+    p_is_limited boolean DEFAULT false,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT user_position bigint,
+    OUT user_created_at timestamptz, OUT view conversations.view_row)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
-    users text[] := conversations.sorted_users(CASE WHEN p_actor IS NULL THEN p_participants ELSE p_participants || p_actor END);
+    users text[] := conversations.sorted_users(CASE WHEN p_actor IS NULL THEN p_participants
+        ELSE p_participants || p_actor END);
     kept_from text[];
     set_digest bytea := conversations.distinct_digest(users);
     winner uuid;
@@ -50,7 +53,9 @@ BEGIN
     FOR attempt IN 1..20 LOOP
         -- Check in every attempt, because a retry of this creation may have won the race.
         IF EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id)
-            OR p_actor IS NULL AND (EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) OR conversations.is_other_id(p_id))
+            OR p_actor IS NULL
+            AND (EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id)
+                OR conversations.is_other_id(p_id))
         THEN
             outcome := 'id_in_use';
             create_conversation.view := conversations.find_view(p_app, p_actor, p_id, metadata.error_tree());
@@ -63,25 +68,32 @@ BEGIN
 
         IF p_distinct THEN
             -- Waits for an uncommitted creation of the same set. Only the next statement sees its row.
-            INSERT INTO conversations.distinct_set (app_id, digest, conversation_id) VALUES (p_app, set_digest, p_id) ON CONFLICT DO NOTHING;
+            INSERT INTO conversations.distinct_set (app_id, digest, conversation_id) VALUES (p_app, set_digest, p_id)
+            ON CONFLICT DO NOTHING;
             IF NOT FOUND THEN
-                SELECT d.conversation_id INTO winner FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest;
+                SELECT d.conversation_id INTO winner FROM conversations.distinct_set d
+                WHERE d.app_id = p_app AND d.digest = set_digest;
                 CONTINUE WHEN NOT FOUND;
                 SELECT * INTO c FROM conversations.conversation x WHERE x.id = winner FOR UPDATE;
                 -- During the wait, its participants may have changed, or it may have been deleted. Then the set is free
                 -- again.
                 CONTINUE WHEN NOT FOUND OR c.deleted_position IS NOT NULL OR NOT c.is_distinct OR winner = p_id;
-                SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = winner AND x.user_id = p_actor;
-                outcome := CASE WHEN p_paths IS NULL OR metadata.equals_tree(winner, p_paths, p_vals) THEN 'found' ELSE 'conflict' END;
+                SELECT * INTO p FROM conversations.participant x
+                WHERE x.conversation_id = winner AND x.user_id = p_actor;
+                outcome := CASE WHEN p_paths IS NULL OR metadata.equals_tree(winner, p_paths, p_vals) THEN 'found'
+                    ELSE 'conflict' END;
                 IF p_actor IS NULL THEN
                     create_conversation.view := conversations.server_view(c, metadata.error_tree());
                     RETURN;
                 END IF;
                 IF NOT conversations.is_visible(c, p) THEN
-                    UPDATE conversations.participant x SET is_hidden = false WHERE x.conversation_id = winner AND x.user_id = p_actor;
+                    UPDATE conversations.participant x SET is_hidden = false
+                    WHERE x.conversation_id = winner AND x.user_id = p_actor;
                     p.is_hidden := false;
                     SELECT a.position, a.created_at INTO user_position, user_created_at
-                    FROM conversations.append_user_change(p_app, p_actor, 2::smallint, jsonb_build_object('conversation_id', winner)) a;
+                    FROM conversations.append_user_change(
+                        p_app, p_actor, conversations.user_kind_shown(),
+                        jsonb_build_object('conversation_id', winner)) a;
                 END IF;
                 create_conversation.view := conversations.view_of(c, p, metadata.error_tree());
                 RETURN;
@@ -92,21 +104,25 @@ BEGIN
             outcome := conversations.admit_additions(p_app, p_actor, users);
             IF outcome <> 'ok' THEN
                 IF p_distinct THEN
-                    DELETE FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
+                    DELETE FROM conversations.distinct_set d
+                    WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
                 END IF;
                 RETURN;
             END IF;
             is_admitted := true;
         END IF;
 
-        INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, receipt_policy, last_change_at)
-        SELECT p_id, p_app, t.now, coalesce(p_actor, ''), p_distinct, p_receipt_policy, t.now FROM clock_timestamp() t(now)
+        INSERT INTO conversations.conversation (
+            id, app_id, created_at, created_by, is_distinct, receipt_policy, last_change_at)
+        SELECT p_id, p_app, t.now, coalesce(p_actor, ''), p_distinct, p_receipt_policy, t.now
+        FROM clock_timestamp() t(now)
         ON CONFLICT DO NOTHING
         RETURNING * INTO c;
         IF FOUND THEN EXIT; END IF;
         -- Another transaction has taken the id in between.
         IF p_distinct THEN
-            DELETE FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
+            DELETE FROM conversations.distinct_set d
+            WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
         END IF;
     END LOOP;
     IF c.id IS DISTINCT FROM p_id THEN
@@ -124,7 +140,8 @@ BEGIN
     END IF;
     SELECT a.position, a.created_at INTO create_conversation.position, create_conversation.created_at
     FROM conversations.append_change(
-        p_id, 1::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint, jsonb_build_object('participants', users)) a;
+        p_id, conversations.kind_created(), p_actor, p_origin_connection, p_origin_request, NULL::uuid, NULL::bigint,
+        jsonb_build_object('participants', users)) a;
     outcome := 'created';
     create_conversation.view := conversations.find_view(p_app, p_actor, p_id);
 END
@@ -142,10 +159,12 @@ $$;
 -- For all: former participants who see the conversation get an entry of kind 21 in their own logs. `former_…` are these
 -- users with the positions and times of their entries, in microseconds since 1970.
 CREATE OR REPLACE FUNCTION conversations.delete_conversation(
-    p_app uuid, p_actor text, p_conversation uuid, p_mode text, p_leave boolean, p_oc bigint, p_or bigint, p_up_to bigint,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT user_position bigint,
-    OUT user_created_at timestamptz, OUT up_to bigint, OUT distinct_cleared boolean, OUT participants text[], OUT uncounted bigint, OUT hidden bigint,
-    OUT is_partial boolean, OUT former_users text[], OUT former_positions bigint[], OUT former_times bigint[])
+    p_app uuid, p_actor text, p_conversation uuid, p_mode text, p_leave boolean, p_origin_connection bigint,
+    p_origin_request bigint, p_up_to bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint,
+    OUT user_position bigint, OUT user_created_at timestamptz, OUT up_to bigint, OUT distinct_cleared boolean,
+    OUT participants text[], OUT uncounted bigint, OUT hidden bigint, OUT is_partial boolean, OUT former_users text[],
+    OUT former_positions bigint[], OUT former_times bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -162,7 +181,9 @@ DECLARE
 BEGIN
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
-    IF c.id IS NULL OR c.deleted_position IS NOT NULL OR p.user_id IS NULL AND (p_actor IS NOT NULL OR p_mode <> 'all_participants') THEN
+    IF c.id IS NULL OR c.deleted_position IS NOT NULL OR p.user_id IS NULL
+        AND (p_actor IS NOT NULL OR p_mode <> 'all_participants')
+    THEN
         outcome := CASE WHEN p_actor IS NULL AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
         RETURN;
     END IF;
@@ -176,18 +197,24 @@ BEGIN
         END IF;
         former := ARRAY(
             SELECT x.user_id::text FROM conversations.participant x
-            WHERE x.conversation_id = p_conversation AND x.left_position IS NOT NULL AND conversations.is_visible(c, x));
+            WHERE x.conversation_id = p_conversation AND x.left_position IS NOT NULL
+                AND conversations.is_visible(c, x));
         SELECT a.position, a.created_at, a.message_count
         INTO delete_conversation.position, delete_conversation.created_at, delete_conversation.message_count
-        FROM conversations.append_change(p_conversation, 4::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint, NULL::jsonb) a;
+        FROM conversations.append_change(p_conversation, conversations.kind_deleted(), p_actor, p_origin_connection,
+            p_origin_request, NULL::uuid, NULL::bigint, NULL::jsonb) a;
         UPDATE conversations.conversation x
-        SET deleted_position = delete_conversation.position, deleted_at = delete_conversation.created_at, is_distinct = false
+        SET deleted_position = delete_conversation.position, deleted_at = delete_conversation.created_at,
+            is_distinct = false
         WHERE x.id = p_conversation;
         IF c.is_distinct THEN PERFORM conversations.free_set(c, participants); END IF;
         PERFORM metadata.drop_tree(p_conversation);
         IF former <> '{}' THEN
-            SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at) INTO former_users, former_positions, former_times
-            FROM conversations.append_user_changes(p_app, former, 21::smallint, jsonb_build_object('conversation_id', p_conversation)) a;
+            SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at)
+            INTO former_users, former_positions, former_times
+            FROM conversations.append_user_changes(
+                p_app, former, conversations.user_kind_deleted(),
+                jsonb_build_object('conversation_id', p_conversation)) a;
         END IF;
         outcome := 'ok';
         RETURN;
@@ -204,8 +231,10 @@ BEGIN
     is_partial := false;
     IF leaves THEN
         SELECT t.position, t.created_at, t.participants, t.distinct_cleared
-        INTO delete_conversation.position, delete_conversation.created_at, delete_conversation.participants, delete_conversation.distinct_cleared
-        FROM conversations.change_roster(c, participants, '{}', ARRAY[p_actor], p_actor, p_oc, p_or) t;
+        INTO delete_conversation.position, delete_conversation.created_at, delete_conversation.participants,
+            delete_conversation.distinct_cleared
+        FROM conversations.change_roster(c, participants, '{}', ARRAY[p_actor], p_actor, p_origin_connection,
+            p_origin_request) t;
     END IF;
     message_count := coalesce(p.left_ordinal, c.message_count);
     IF NOT conversations.is_visible(c, p) THEN
@@ -244,18 +273,19 @@ BEGIN
         uncounted := message_count;
         hidden := message_count;
         UPDATE conversations.participant x
-        SET hidden_up_to = delete_conversation.up_to, hidden_ordinal = delete_conversation.message_count, is_hidden = true, hidden = '{}',
+        SET hidden_up_to = delete_conversation.up_to, hidden_ordinal = delete_conversation.message_count,
+            is_hidden = true, hidden = '{}',
             uncounted = delete_conversation.message_count, hidden_count = delete_conversation.message_count
         WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
     END IF;
     SELECT a.position, a.created_at INTO user_position, user_created_at
     FROM conversations.append_user_change(
-        p_app, p_actor, 1::smallint,
+        p_app, p_actor, conversations.user_kind_hidden(),
         jsonb_build_object('conversation_id', p_conversation, 'up_to', delete_conversation.up_to)
             || CASE WHEN is_partial THEN '{"is_partial": true}' ELSE '{}' END::jsonb) a;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.distinct_digest, conversations.sorted_users, conversations.free_set, conversations.create_conversation,
-    conversations.delete_conversation TO strata_conversations;
+    conversations.distinct_digest, conversations.sorted_users, conversations.free_set,
+    conversations.create_conversation, conversations.delete_conversation TO strata_conversations;

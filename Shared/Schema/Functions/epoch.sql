@@ -9,7 +9,8 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
     SET value = lpad(to_hex(greatest(
             (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
             -- The epoch increases even if the clock was set back.
-            CASE WHEN e.value ~ '^[0-9a-f]{24}$' THEN ('x' || lpad(substr(e.value, 1, 14), 16, '0'))::bit(64)::bigint + 1 ELSE 0 END)), 14, '0')
+            CASE WHEN e.value ~ '^[0-9a-f]{24}$' THEN ('x' || lpad(substr(e.value, 1, 14), 16, '0'))::bit(64)::bigint
+                + 1 ELSE 0 END)), 14, '0')
         || substr(replace(gen_random_uuid()::text, '-', ''), 1, 10)
     RETURNING e.value
 $$;
@@ -72,7 +73,8 @@ BEGIN
     FOR attempt IN 1..2 LOOP
         clock := clock_timestamp();
         was_set_back := coalesce(clock < stored.clock_mark - tolerance, false);
-        is_same := stored.system_identifier IS NOT DISTINCT FROM identifier AND stored.timeline IS NOT DISTINCT FROM line;
+        is_same := stored.system_identifier IS NOT DISTINCT FROM identifier AND stored.timeline IS NOT DISTINCT
+        FROM line;
         EXIT WHEN is_same AND NOT was_set_back AND NOT coalesce(known = stored.value AND reached < seen, false);
         IF attempt = 1 THEN
             SELECT * INTO stored FROM conversations.epoch FOR UPDATE;
@@ -103,12 +105,14 @@ $$;
 -- - p_since is near the time at which the clock was last set back. For some seconds, gateways still show times of the
 --   old clock, even to clients that already know the new epoch. When the clock reaches these times again, old and new
 --   times cannot be distinguished.
-CREATE OR REPLACE FUNCTION conversations.check_replay(p_since timestamptz, known text, seen bigint) RETURNS TABLE (epoch text, is_certain boolean)
+CREATE OR REPLACE FUNCTION conversations.check_replay(p_since timestamptz, known text, seen bigint)
+RETURNS TABLE (epoch text, is_certain boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     SELECT c.epoch INTO epoch FROM conversations.check_epoch(known, seen) c;
     is_certain := p_since <= clock_timestamp() AND NOT EXISTS (
-        SELECT FROM conversations.epoch e WHERE p_since BETWEEN e.set_back_from - interval '1 minute' AND e.set_back_from + interval '1 minute');
+        SELECT FROM conversations.epoch e WHERE p_since BETWEEN e.set_back_from - interval '1 minute'
+            AND e.set_back_from + interval '1 minute');
     RETURN NEXT;
 END
 $$;

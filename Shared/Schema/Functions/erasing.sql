@@ -27,7 +27,8 @@ BEGIN
     SET requested_at = excluded.requested_at, not_before = excluded.not_before, conversation_id = NULL, ordinal = 0;
     IF NOT conversations.has_identity(before) THEN RETURN; END IF;
     UPDATE conversations.identity i SET
-        display_name = NULL, avatar_url = NULL, first_name = NULL, last_name = NULL, phone_number = NULL, email_address = NULL, public_key = NULL,
+        display_name = NULL, avatar_url = NULL, first_name = NULL, last_name = NULL, phone_number = NULL,
+        email_address = NULL, public_key = NULL,
         is_bot = false, metadata = '{}'
     WHERE i.app_id = p_app AND i.user_id = p_user;
     SELECT t.* INTO told_users, told_positions, told_at FROM conversations.tell_identity(p_app, p_user, false) t;
@@ -38,7 +39,8 @@ $$;
 -- the conversation, made by the user. The former parts that users who have left still see are deleted.
 CREATE OR REPLACE FUNCTION conversations.erase_parts(p_conversation uuid, p_user text, p_ordinals bigint[])
 RETURNS TABLE (
-    "position" bigint, created_at timestamptz, message_count bigint, message conversations.message_row, hidden_from text[])
+    "position" bigint, created_at timestamptz, message_count bigint, message conversations.message_row,
+    hidden_from text[])
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 #variable_conflict use_column
 DECLARE
@@ -49,17 +51,20 @@ BEGIN
     PERFORM conversations.lock_contents(conversations.contents_of(p_conversation, p_ordinals));
     FOREACH place IN ARRAY p_ordinals LOOP
         UPDATE conversations.message x
-        SET parts = '', notification = NULL, updated_at = greatest(clock_timestamp(), coalesce(x.updated_at, x.sent_at) + interval '1 microsecond')
+        SET parts = '', notification = NULL, updated_at = greatest(
+            clock_timestamp(), coalesce(x.updated_at, x.sent_at) + interval '1 microsecond')
         WHERE x.conversation_id = p_conversation AND x.ordinal = place AND x.sender = p_user
         RETURNING x.id, x.hidden_from INTO erased;
         CONTINUE WHEN NOT FOUND;
         DELETE FROM conversations.kept_parts k WHERE k.conversation_id = p_conversation AND k.ordinal = place;
         PERFORM conversations.refer_contents(p_conversation, place, '{}');
-        SELECT a.position, a.created_at, a.message_count INTO erase_parts.position, erase_parts.created_at, erase_parts.message_count
+        SELECT a.position, a.created_at, a.message_count
+        INTO erase_parts.position, erase_parts.created_at, erase_parts.message_count
         FROM conversations.append_change(
-            p_conversation, 9::smallint, p_user, NULL, NULL, erased.id, place,
+            p_conversation, conversations.kind_parts(), p_user, NULL, NULL, erased.id, place,
             '{"edits": [{"kind": 3}]}'::jsonb
-                || CASE WHEN erased.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', erased.hidden_from) END) a;
+                || CASE WHEN erased.hidden_from IS NULL THEN '{}'
+                    ELSE jsonb_build_object('hidden_from', erased.hidden_from) END) a;
         erase_parts.message := conversations.message_at(p_conversation, place);
         erase_parts.hidden_from := erased.hidden_from;
         RETURN NEXT;
@@ -69,7 +74,8 @@ $$;
 
 -- Erases the parts of messages in a conversation that was deleted for all. No change is written, because no user sees
 -- it any longer.
-CREATE OR REPLACE FUNCTION conversations.erase_parts_of_gone(p_conversation uuid, p_user text, p_ordinals bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION conversations.erase_parts_of_gone(p_conversation uuid, p_user text, p_ordinals bigint[])
+RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     place bigint;
@@ -91,10 +97,12 @@ CREATE OR REPLACE FUNCTION conversations.erase_late(p_app uuid, p_user text, p_u
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     -- The time of the first sign-in since the erasure. All earlier sessions are gone.
-    signed_in timestamptz := (SELECT min(s.created_at) FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user);
+    signed_in timestamptz := (SELECT min(s.created_at) FROM conversations.session s
+        WHERE s.app_id = p_app AND s.user_id = p_user);
 BEGIN
     DELETE FROM conversations.push_token t
-    WHERE t.app_id = p_app AND t.user_id = p_user AND t.updated_at <= p_until AND (signed_in IS NULL OR t.updated_at < signed_in);
+    WHERE t.app_id = p_app AND t.user_id = p_user AND t.updated_at <= p_until
+        AND (signed_in IS NULL OR t.updated_at < signed_in);
     IF signed_in IS NULL THEN DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user; END IF;
     PERFORM webhooks.forget_user(p_app, p_user);
 END
@@ -122,7 +130,8 @@ BEGIN
     UPDATE conversations.content x SET is_doomed = true, unreferenced_since = '-infinity'
     WHERE x.id IN (
         SELECT y.id FROM conversations.content y
-        WHERE y.app_id = p_app AND y.owner = p_user AND y.unreferenced_since IS NOT NULL AND y.created_at <= p_until AND NOT y.is_doomed
+        WHERE y.app_id = p_app AND y.owner = p_user AND y.unreferenced_since IS NOT NULL AND y.created_at <= p_until
+            AND NOT y.is_doomed
         LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS contents = ROW_COUNT;
     DELETE FROM conversations.outside_sending o
@@ -189,7 +198,8 @@ BEGIN
     IF e.not_before < e.requested_at + p_grace AND clock_timestamp() < e.requested_at + p_grace
         AND NOT EXISTS (SELECT FROM conversations.session s WHERE s.app_id = e.app_id AND s.user_id = e.user_id)
         AND NOT EXISTS (
-            SELECT FROM conversations.identity i WHERE i.app_id = e.app_id AND i.user_id = e.user_id AND conversations.has_identity(i))
+            SELECT FROM conversations.identity i
+            WHERE i.app_id = e.app_id AND i.user_id = e.user_id AND conversations.has_identity(i))
     THEN
         RETURN 'infinity';
     END IF;
@@ -202,8 +212,8 @@ $$;
 -- other rows are changes, all of one conversation.
 CREATE OR REPLACE FUNCTION conversations.erase_some(p_app uuid, p_limit bigint)
 RETURNS TABLE (
-    outcome text, app_id uuid, user_id text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint,
-    message conversations.message_row, hidden_from text[])
+    outcome text, app_id uuid, user_id text, conversation_id uuid, "position" bigint, created_at timestamptz,
+    message_count bigint, message conversations.message_row, hidden_from text[])
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 #variable_conflict use_column
 DECLARE
@@ -235,26 +245,32 @@ BEGIN
     -- The next conversation that has or had the user as a participant, or that contains outside messages for the user.
     next_conversation := least(
         (SELECT u.conversation_id FROM conversations.user_conversation u
-        WHERE u.app_id = e.app_id AND u.user_id = e.user_id AND (e.conversation_id IS NULL OR u.conversation_id > e.conversation_id)
+        WHERE u.app_id = e.app_id AND u.user_id = e.user_id
+            AND (e.conversation_id IS NULL OR u.conversation_id > e.conversation_id)
         ORDER BY u.conversation_id LIMIT 1),
         (SELECT o.conversation_id FROM conversations.outside_sending o
-        WHERE o.app_id = e.app_id AND o.user_id = e.user_id AND (e.conversation_id IS NULL OR o.conversation_id > e.conversation_id)
+        WHERE o.app_id = e.app_id AND o.user_id = e.user_id
+            AND (e.conversation_id IS NULL OR o.conversation_id > e.conversation_id)
         ORDER BY o.conversation_id LIMIT 1));
 
     IF e.conversation_id IS NOT NULL THEN
         -- Lock before reading. A message that was being sent is then visible, and no other change takes a position in
         -- between.
-        SELECT c.position, c.deleted_position IS NOT NULL INTO position_before, is_gone FROM conversations.conversation c
+        SELECT c.position, c.deleted_position IS NOT NULL INTO position_before, is_gone
+        FROM conversations.conversation c
         WHERE c.id = e.conversation_id AND c.app_id = e.app_id FOR UPDATE;
         IF FOUND THEN
             until_time := conversations.erased_until(e, grace);
             SELECT count(*) AS number, max(m.ordinal) AS last,
                 (array_agg(m.ordinal ORDER BY m.ordinal) FILTER (
-                    WHERE m.sender = e.user_id AND m.sent_at <= until_time AND (m.bytes > 0 OR m.is_notified)))[1:p_limit] AS ordinals
+                    WHERE m.sender = e.user_id AND m.sent_at <= until_time
+                        AND (m.bytes > 0 OR m.is_notified)))[1:p_limit] AS ordinals
             INTO seen
             FROM (
-                SELECT x.ordinal, x.sender, x.sent_at, octet_length(x.parts) AS bytes, x.notification IS NOT NULL AS is_notified
-                FROM conversations.message x WHERE x.conversation_id = e.conversation_id AND x.ordinal > e.ordinal ORDER BY x.ordinal LIMIT span) m;
+                SELECT x.ordinal, x.sender, x.sent_at, octet_length(x.parts) AS bytes,
+                    x.notification IS NOT NULL AS is_notified
+                FROM conversations.message x WHERE x.conversation_id = e.conversation_id AND x.ordinal > e.ordinal
+                ORDER BY x.ordinal LIMIT span) m;
             IF cardinality(seen.ordinals) = p_limit THEN
                 e.ordinal := seen.ordinals[p_limit];
             ELSIF seen.number = span THEN
@@ -267,7 +283,8 @@ BEGIN
                 PERFORM conversations.erase_parts_of_gone(e.conversation_id, e.user_id, seen.ordinals);
             ELSIF seen.ordinals IS NOT NULL THEN
                 RETURN QUERY
-                SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at, p.message_count, p.message, p.hidden_from
+                SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at,
+                    p.message_count, p.message, p.hidden_from
                 FROM conversations.erase_parts(e.conversation_id, e.user_id, seen.ordinals) p;
                 PERFORM webhooks.record(
                     e.app_id, e.conversation_id, position_before + 1,
@@ -286,7 +303,8 @@ BEGIN
     -- duration.
     is_last := e.not_before >= e.requested_at + grace;
     IF next_conversation IS NOT NULL THEN
-        UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0 WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
+        UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0
+        WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSIF NOT conversations.erase_rest(
         e.app_id, e.user_id, conversations.erased_until(e, grace), 1000, CASE WHEN is_last THEN e.requested_at END)
     THEN
@@ -303,5 +321,6 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.erase_user, conversations.erase_parts, conversations.erase_parts_of_gone, conversations.erase_late, conversations.erase_rest,
-    conversations.apps_with_erasures, conversations.due_erasures, conversations.erased_until, conversations.erase_some TO strata_conversations;
+    conversations.erase_user, conversations.erase_parts, conversations.erase_parts_of_gone, conversations.erase_late,
+    conversations.erase_rest, conversations.apps_with_erasures, conversations.due_erasures, conversations.erased_until,
+    conversations.erase_some TO strata_conversations;

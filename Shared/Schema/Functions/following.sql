@@ -14,7 +14,8 @@ BEGIN
             SELECT x.first_joined, x.left_position FROM conversations.participant x
             WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user OFFSET 0) p
         WHERE u.app_id = p_app AND u.user_id = p_user
-            AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined));
+            AND (p.left_position IS NULL OR p.left_position > q.first_joined)
+            AND (q.left_position IS NULL OR q.left_position > p.first_joined));
 END
 $$;
 
@@ -33,7 +34,8 @@ BEGIN
         SELECT x.user_id, x.first_joined, x.left_position FROM conversations.participant x
         WHERE x.conversation_id = u.conversation_id OFFSET 0) q
     WHERE u.app_id = p_app AND u.user_id = p_user AND q.user_id <> p_user
-        AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined);
+        AND (p.left_position IS NULL OR p.left_position > q.first_joined)
+        AND (q.left_position IS NULL OR q.left_position > p.first_joined);
 END
 $$;
 
@@ -43,10 +45,12 @@ CREATE OR REPLACE FUNCTION conversations.met_among(p_app uuid, p_user text, p_ot
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF cardinality(p_others) <= 8 THEN
-        RETURN ARRAY(SELECT w.id FROM unnest(p_others) w(id) WHERE w.id <> p_user AND conversations.have_met(p_app, p_user, w.id));
+        RETURN ARRAY(SELECT w.id FROM unnest(p_others) w(id)
+            WHERE w.id <> p_user AND conversations.have_met(p_app, p_user, w.id));
     END IF;
     RETURN ARRAY(
-        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id) INTERSECT SELECT m.user_id COLLATE "C" FROM conversations.met(p_app, p_user) m);
+        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id)
+        INTERSECT SELECT m.user_id COLLATE "C" FROM conversations.met(p_app, p_user) m);
 END
 $$;
 
@@ -63,7 +67,8 @@ BEGIN
             SELECT FROM conversations.participant x
             WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user AND x.left_position IS NULL OFFSET 0) p
         CROSS JOIN LATERAL (
-            SELECT FROM conversations.conversation x WHERE x.id = u.conversation_id AND x.deleted_position IS NULL OFFSET 0) c
+            SELECT FROM conversations.conversation x
+            WHERE x.id = u.conversation_id AND x.deleted_position IS NULL OFFSET 0) c
         WHERE u.app_id = p_app AND u.user_id = p_user);
 END
 $$;
@@ -72,7 +77,8 @@ CREATE OR REPLACE FUNCTION conversations.is_followed(p_app uuid, p_user text, p_
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     decided boolean := (
-        SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed);
+        SELECT f.is_followed FROM conversations.follow f
+        WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed);
 BEGIN
     RETURN coalesce(decided, p_user <> p_followed AND conversations.have_met(p_app, p_user, p_followed));
 END
@@ -101,10 +107,12 @@ DECLARE
     undecided text[];
 BEGIN
     SELECT coalesce(array_agg(w.id ORDER BY w.n), '{}'), coalesce(array_agg((
-            SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = w.id) ORDER BY w.n), '{}')
+            SELECT f.is_followed FROM conversations.follow f
+            WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = w.id) ORDER BY w.n), '{}')
     INTO others, decided
     FROM unnest(conversations.sorted_users(p_others)) WITH ORDINALITY w(id, n);
-    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed IS NULL AND w.id <> p_user);
+    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed)
+        WHERE w.is_followed IS NULL AND w.id <> p_user);
     IF cardinality(undecided) > 0 THEN undecided := conversations.met_among(p_app, p_user, undecided); END IF;
     RETURN ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed) || undecided;
 END
@@ -120,10 +128,12 @@ DECLARE
     undecided text[];
 BEGIN
     SELECT coalesce(array_agg(w.id ORDER BY w.n), '{}'), coalesce(array_agg((
-            SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = w.id AND f.followed = p_user) ORDER BY w.n), '{}')
+            SELECT f.is_followed FROM conversations.follow f
+            WHERE f.app_id = p_app AND f.user_id = w.id AND f.followed = p_user) ORDER BY w.n), '{}')
     INTO others, decided
     FROM unnest(conversations.sorted_users(p_others)) WITH ORDINALITY w(id, n);
-    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed IS NULL AND w.id <> p_user);
+    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed)
+        WHERE w.is_followed IS NULL AND w.id <> p_user);
     IF cardinality(undecided) > 0 THEN undecided := conversations.met_among(p_app, p_user, undecided); END IF;
     RETURN ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed) || undecided;
 END
@@ -150,7 +160,8 @@ DECLARE
     followed text[] := conversations.followed_among(p_app, p_user, p_others) || p_user;
 BEGIN
     RETURN conversations.sorted_users(ARRAY(
-        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id) EXCEPT SELECT f.id COLLATE "C" FROM unnest(followed) f(id)));
+        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id)
+        EXCEPT SELECT f.id COLLATE "C" FROM unnest(followed) f(id)));
 END
 $$;
 
@@ -173,12 +184,14 @@ BEGIN
     outcome := 'ok';
     total := (
         SELECT count(*) FROM unnest(users) w(id)
-        CROSS JOIN LATERAL (SELECT FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i);
+        CROSS JOIN LATERAL (SELECT FROM conversations.identity x
+            WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i);
     RETURN NEXT;
     RETURN QUERY
     SELECT NULL::text, NULL::bigint, i.row
     FROM unnest(users) w(id)
-    CROSS JOIN LATERAL (SELECT x AS row FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i
+    CROSS JOIN LATERAL (SELECT x AS row FROM conversations.identity x
+        WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i
     WHERE p_from IS NULL OR ((i.row).created_at, (i.row).user_id) < (from_time, p_from)
     ORDER BY (i.row).created_at DESC, (i.row).user_id DESC LIMIT p_page_size;
 END
@@ -192,12 +205,15 @@ LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
 #variable_conflict use_column
 BEGIN
     FOREACH followed IN ARRAY p_followed LOOP
-        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, write_follows.followed, true)
-        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = true, is_met = false WHERE NOT f.is_followed;
+        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed)
+        VALUES (p_app, p_user, write_follows.followed, true)
+        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = true, is_met = false
+        WHERE NOT f.is_followed;
         -- A concurrent call was faster.
         CONTINUE WHEN NOT FOUND;
         SELECT a.position, a.created_at INTO write_follows.position, write_follows.created_at
-        FROM conversations.append_user_change(p_app, p_user, 5::smallint, jsonb_build_object('user', write_follows.followed)) a;
+        FROM conversations.append_user_change(p_app, p_user, conversations.user_kind_followed(),
+            jsonb_build_object('user', write_follows.followed)) a;
         RETURN NEXT;
     END LOOP;
 END
@@ -219,7 +235,8 @@ BEGIN
     IF p_quota IS NOT NULL AND cardinality(wanted) > 0 THEN
         used := (
             SELECT count(*) FROM (
-                SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed AND NOT f.is_met LIMIT p_quota) f);
+                SELECT FROM conversations.follow f
+                WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed AND NOT f.is_met LIMIT p_quota) f);
         IF used + cardinality(wanted) > p_quota THEN
             RETURN QUERY SELECT 'too_many'::text, NULL::text, NULL::bigint, NULL::timestamptz;
             RETURN;
@@ -227,7 +244,8 @@ BEGIN
     END IF;
     PERFORM conversations.ensure_identities(p_app, wanted);
     RETURN QUERY SELECT 'ok'::text, NULL::text, NULL::bigint, NULL::timestamptz;
-    RETURN QUERY SELECT NULL::text, f.followed, f.position, f.created_at FROM conversations.write_follows(p_app, p_user, wanted) f;
+    RETURN QUERY SELECT NULL::text, f.followed, f.position, f.created_at
+        FROM conversations.write_follows(p_app, p_user, wanted) f;
 END
 $$;
 
@@ -240,17 +258,23 @@ LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
     outcome := 'none';
-    IF NOT conversations.is_followed(p_app, p_user, p_followed) OR conversations.are_together(p_app, p_user, p_followed) THEN RETURN; END IF;
+    IF NOT conversations.is_followed(p_app, p_user, p_followed) OR conversations.are_together(p_app, p_user, p_followed)
+    THEN
+        RETURN;
+    END IF;
     IF conversations.have_met(p_app, p_user, p_followed) THEN
-        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, p_followed, false)
+        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed)
+        VALUES (p_app, p_user, p_followed, false)
         ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = false, is_met = false WHERE f.is_followed;
     ELSE
-        DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed AND f.is_followed;
+        DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed
+            AND f.is_followed;
     END IF;
     IF NOT FOUND THEN RETURN; END IF;
     outcome := 'ok';
     SELECT a.position, a.created_at INTO unfollow_user.position, unfollow_user.created_at
-    FROM conversations.append_user_change(p_app, p_user, 6::smallint, jsonb_build_object('user', p_followed)) a;
+    FROM conversations.append_user_change(p_app, p_user, conversations.user_kind_unfollowed(),
+        jsonb_build_object('user', p_followed)) a;
 END
 $$;
 
@@ -267,12 +291,14 @@ BEGIN
         SELECT e.id AS user_id, f.followed
         FROM unnest(all_users) e(id)
         CROSS JOIN LATERAL (
-            SELECT x.followed FROM conversations.follow x WHERE x.app_id = c.app_id AND x.user_id = e.id AND NOT x.is_followed OFFSET 0) f
+            SELECT x.followed FROM conversations.follow x
+            WHERE x.app_id = c.app_id AND x.user_id = e.id AND NOT x.is_followed OFFSET 0) f
         WHERE f.followed = ANY (all_users) AND (e.id = ANY (p_users) OR f.followed = ANY (p_users))
         ORDER BY e.id COLLATE "C", f.followed
     LOOP
         DELETE FROM conversations.follow f
-        WHERE f.app_id = c.app_id AND f.user_id = ended.user_id AND f.followed = ended.followed AND NOT coalesce(f.is_followed, true);
+        WHERE f.app_id = c.app_id AND f.user_id = ended.user_id AND f.followed = ended.followed
+            AND NOT coalesce(f.is_followed, true);
     END LOOP;
 END
 $$;
@@ -291,7 +317,8 @@ $$;
 -- Stores that these participants (NULL: all) have met the others, before their rows in the conversation are deleted.
 -- Only known users get rows, because another user may name any number of unknown ones.
 CREATE OR REPLACE FUNCTION conversations.keep_follows(p_conversation uuid, p_users text[] DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
 BEGIN
     WITH known AS MATERIALIZED (
         SELECT p.app_id, p.user_id, p.first_joined, p.left_position
@@ -304,7 +331,8 @@ BEGIN
     SELECT p.app_id, d.user_id, d.followed, true, true
     FROM leaving p
     JOIN known q ON q.user_id <> p.user_id
-        AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined)
+        AND (p.left_position IS NULL OR p.left_position > q.first_joined)
+        AND (q.left_position IS NULL OR q.left_position > p.first_joined)
     CROSS JOIN LATERAL (VALUES (p.user_id, q.user_id), (q.user_id, p.user_id)) d(user_id, followed)
     -- Insert in one order, because other conversations may have the same participants.
     ORDER BY d.user_id, d.followed
@@ -313,7 +341,8 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.have_met, conversations.met, conversations.met_among, conversations.are_together, conversations.is_followed, conversations.followed,
-    conversations.followed_among, conversations.followers_among, conversations.followers, conversations.not_followed, conversations.list_followed,
-    conversations.write_follows, conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
+    conversations.have_met, conversations.met, conversations.met_among, conversations.are_together,
+    conversations.is_followed, conversations.followed, conversations.followed_among, conversations.followers_among,
+    conversations.followers, conversations.not_followed, conversations.list_followed, conversations.write_follows,
+    conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
     conversations.keep_follows TO strata_conversations;

@@ -5,8 +5,10 @@
 CREATE OR REPLACE FUNCTION conversations.identity_properties(i conversations.identity) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object(
-        'display_name', i.display_name, 'avatar_url', i.avatar_url, 'first_name', i.first_name, 'last_name', i.last_name,
-        'phone_number', i.phone_number, 'email_address', i.email_address, 'public_key', i.public_key, 'metadata', i.metadata)
+        'display_name', i.display_name, 'avatar_url', i.avatar_url, 'first_name', i.first_name, 'last_name',
+        i.last_name,
+        'phone_number', i.phone_number, 'email_address', i.email_address, 'public_key', i.public_key, 'metadata',
+        i.metadata)
 $$;
 
 -- Locks a quota of a user until the transaction ends, so that two concurrent calls cannot both use the last place.
@@ -22,7 +24,8 @@ LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user)
         OR EXISTS (SELECT FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = p_user)
-        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.followed = p_user AND f.is_followed AND NOT f.is_met)
+        OR EXISTS (SELECT FROM conversations.follow f
+            WHERE f.app_id = p_app AND f.followed = p_user AND f.is_followed AND NOT f.is_met)
         OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND NOT f.is_met)
         OR EXISTS (SELECT FROM conversations.user_log l WHERE l.app_id = p_app AND l.user_id = p_user)
         OR EXISTS (SELECT FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user)
@@ -41,7 +44,8 @@ $$;
 -- A doomed identity is kept. Other existing identities are not updated, because even an update without a change locks
 -- the row. Then its user could not sign in until the caller's transaction ends. (An identity that is not doomed now is
 -- not doomed before its next check, which sees the caller's rows.)
-CREATE OR REPLACE FUNCTION conversations.ensure_identities(p_app uuid, p_users text[]) RETURNS SETOF conversations.identity
+CREATE OR REPLACE FUNCTION conversations.ensure_identities(p_app uuid, p_users text[])
+RETURNS SETOF conversations.identity
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     users text[] := conversations.sorted_users(p_users);
@@ -53,7 +57,8 @@ BEGIN
     ON CONFLICT (app_id, user_id) DO UPDATE SET is_doomed = false WHERE i.is_doomed;
     RETURN QUERY
     SELECT i.* FROM unnest(users) w(id)
-    CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i;
+    CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x
+        WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i;
 END
 $$;
 
@@ -70,8 +75,10 @@ BEGIN
     removed := 0;
     FOR i IN
         SELECT * FROM conversations.identity x
-        WHERE x.display_name IS NULL AND x.avatar_url IS NULL AND x.first_name IS NULL AND x.last_name IS NULL AND x.phone_number IS NULL
-            AND x.email_address IS NULL AND x.public_key IS NULL AND NOT x.is_bot AND x.metadata = '{}' AND NOT x.suspended
+        WHERE x.display_name IS NULL AND x.avatar_url IS NULL AND x.first_name IS NULL AND x.last_name IS NULL
+            AND x.phone_number IS NULL
+            AND x.email_address IS NULL AND x.public_key IS NULL AND NOT x.is_bot AND x.metadata = '{}'
+            AND NOT x.suspended
             AND x.examined_at < now() - interval '1 day'
         ORDER BY x.examined_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     LOOP
@@ -79,16 +86,18 @@ BEGIN
         needed := conversations.is_needed(i.app_id, i.user_id);
         IF i.is_doomed AND NOT needed THEN
             DELETE FROM conversations.follow f WHERE f.app_id = i.app_id AND f.user_id = i.user_id AND f.is_met;
-            DELETE FROM conversations.follow f WHERE f.app_id = i.app_id AND f.followed = i.user_id AND f.is_followed AND f.is_met;
+            DELETE FROM conversations.follow f WHERE f.app_id = i.app_id AND f.followed = i.user_id AND f.is_followed
+                AND f.is_met;
             DELETE FROM conversations.identity x WHERE x.app_id = i.app_id AND x.user_id = i.user_id;
             removed := removed + 1;
         ELSE
-            UPDATE conversations.identity x SET examined_at = now(), is_doomed = NOT needed WHERE x.app_id = i.app_id AND x.user_id = i.user_id;
+            UPDATE conversations.identity x SET examined_at = now(), is_doomed = NOT needed
+            WHERE x.app_id = i.app_id AND x.user_id = i.user_id;
         END IF;
     END LOOP;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.identity_properties, conversations.lock_quota, conversations.is_needed, conversations.ensure_identities,
-    conversations.sweep_identities TO strata_conversations;
+    conversations.identity_properties, conversations.lock_quota, conversations.is_needed,
+    conversations.ensure_identities, conversations.sweep_identities TO strata_conversations;

@@ -92,11 +92,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256 + coalesce(octet_length(v.last_parts), 0) + coalesce(octet_length(v.last_notification), 0)
     + 128 * cardinality(v.participants) + coalesce(pg_column_size(v.paths) + pg_column_size(v.vals), 0);
 
--- Returns the maximum size, in bytes, of the next conversation's tree in an answer of at most `p_bytes` (NULL: no limit)
--- with `p_used` bytes. The first conversation of an answer may exceed the limit.
+-- Returns the maximum size, in bytes, of the next conversation's tree in an answer of at most `p_bytes` (NULL: no
+-- limit) with `p_used` bytes. The first conversation of an answer may exceed the limit.
 CREATE OR REPLACE FUNCTION conversations.tree_room(p_used bigint, p_bytes bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_used = 0 OR p_bytes IS NULL THEN metadata.largest_tree() ELSE least(p_bytes - p_used, metadata.largest_tree()) END;
+RETURN least(CASE WHEN p_used > 0 THEN p_bytes - p_used END, metadata.largest_tree());
 
 -- Returns the conversations with these ids as one user sees them, in this order, without those that the user does not
 -- see. The last row has no view: it has the number of ids that the answer covers. A conversation without a tree does

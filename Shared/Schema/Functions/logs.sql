@@ -4,7 +4,8 @@
 -- The meaning of a log_row's `flag` depends on the entry: see the type, conversations.log_row.
 
 -- Returns the entry with a message in its columns.
-CREATE OR REPLACE FUNCTION conversations.with_message(entry conversations.log_row, m conversations.message_row) RETURNS conversations.log_row
+CREATE OR REPLACE FUNCTION conversations.with_message(entry conversations.log_row, m conversations.message_row)
+RETURNS conversations.log_row
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     entry.m_present := m.message_id IS NOT NULL;
@@ -32,7 +33,8 @@ $$;
 --
 -- Each user is looked up once, regardless of the number of receipts. Usually no user was added again, and the
 -- operations are unchanged.
-CREATE OR REPLACE FUNCTION conversations.receipts_as_told(h conversations.change, c conversations.conversation, p conversations.participant) RETURNS jsonb
+CREATE OR REPLACE FUNCTION conversations.receipts_as_told(
+    h conversations.change, c conversations.conversation, p conversations.participant) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     -- The users who were added again after the change, so that messages they had received now count as read.
@@ -42,26 +44,29 @@ DECLARE
             SELECT DISTINCT o.receipt ->> 'user' AS id FROM jsonb_array_elements(h.operations) o(receipt)
             WHERE (o.receipt ->> 'status')::bigint = 1) d
         CROSS JOIN LATERAL (
-            SELECT x.joined FROM conversations.participant x WHERE x.conversation_id = h.conversation_id AND x.user_id = d.id OFFSET 0) x
+            SELECT x.joined FROM conversations.participant x
+            WHERE x.conversation_id = h.conversation_id AND x.user_id = d.id OFFSET 0) x
         WHERE x.joined > h.position AND (p.left_position IS NULL OR x.joined <= p.left_position)
             AND (c.receipt_policy & 2 = 0 OR d.id = p.user_id));
 BEGIN
     IF again = '{}' THEN RETURN h.operations; END IF;
     RETURN (
         SELECT jsonb_agg(
-            CASE WHEN (o.receipt ->> 'status')::bigint = 1 AND o.receipt ->> 'user' = ANY (again) THEN o.receipt || '{"status": 2}' ELSE o.receipt END
+            CASE WHEN (o.receipt ->> 'status')::bigint = 1
+                AND o.receipt ->> 'user' = ANY (again) THEN o.receipt || '{"status": 2}' ELSE o.receipt END
             ORDER BY o.n)
         FROM jsonb_array_elements(h.operations) WITH ORDINALITY o(receipt, n));
 END
 $$;
 
 -- Returns a change as present participants see it.
-CREATE OR REPLACE FUNCTION conversations.change_entry(h conversations.change, c conversations.conversation) RETURNS conversations.log_row
+CREATE OR REPLACE FUNCTION conversations.change_entry(h conversations.change, c conversations.conversation)
+RETURNS conversations.log_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     entry conversations.log_row;
 BEGIN
-    entry.entry := 1;
+    entry.entry := conversations.entry_change();
     entry.app_id := c.app_id;
     entry.conversation_id := h.conversation_id;
     entry.position := h.position;
@@ -76,7 +81,7 @@ BEGIN
     entry.created_at := h.created_at;
     entry.m_present := false;
     entry.m_deleted := false;
-    IF h.kind IN (1, 2) AND c.deleted_position IS NULL THEN
+    IF h.kind IN (conversations.kind_created(), conversations.kind_participants()) AND c.deleted_position IS NULL THEN
         entry.conversation_created_at := c.created_at;
         entry.is_distinct := c.is_distinct;
         entry.receipt_policy := c.receipt_policy;
@@ -90,30 +95,37 @@ $$;
 -- Returns a change as this user may see it. If nothing is visible or left of it, it is a skipped one. The user's own
 -- leaving is shown even if everything was deleted later. The creation and changes of participants and metadata are
 -- shown even if the user deleted the messages from their devices later, because the conversation may have returned.
-CREATE OR REPLACE FUNCTION conversations.change_for(h conversations.change, c conversations.conversation, p conversations.participant)
+CREATE OR REPLACE FUNCTION conversations.change_for(
+    h conversations.change, c conversations.conversation, p conversations.participant)
 RETURNS conversations.log_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     entry conversations.log_row := conversations.change_entry(h, c);
-    skipped boolean := c.deleted_position IS NOT NULL AND h.kind <> 4 AND NOT (h.kind = 2 AND h.position IS NOT DISTINCT FROM p.left_position)
-        OR h.position <= p.hidden_up_to AND h.kind NOT IN (1, 2, 3)
-        OR h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
+    skipped boolean := c.deleted_position IS NOT NULL AND h.kind <> conversations.kind_deleted()
+        AND NOT (h.kind = conversations.kind_participants() AND h.position IS NOT DISTINCT FROM p.left_position)
+        OR h.position <= p.hidden_up_to
+        AND h.kind NOT IN (conversations.kind_created(), conversations.kind_participants(),
+            conversations.kind_metadata())
+        OR h.kind IN (conversations.kind_message_created(), conversations.kind_message_deleted(),
+            conversations.kind_parts()) AND NOT conversations.may_see(p, h.ordinal);
 BEGIN
-    IF NOT skipped AND h.kind IN (5, 9) THEN
+    IF NOT skipped AND h.kind IN (conversations.kind_message_created(), conversations.kind_parts()) THEN
         entry := conversations.with_message(entry, conversations.message_for(p, h.ordinal));
         skipped := NOT entry.m_present;
-    ELSIF NOT skipped AND h.kind = 6 THEN
+    ELSIF NOT skipped AND h.kind = conversations.kind_message_deleted() THEN
         entry := conversations.with_message(entry, conversations.message_for(p, conversations.last_visible(c, p)));
-    ELSIF NOT skipped AND h.kind = 7 THEN
+    ELSIF NOT skipped AND h.kind = conversations.kind_receipts() THEN
         entry.operations := conversations.receipts_as_told(h, c, p);
     END IF;
     IF skipped THEN
         entry := NULL;
-        entry.entry := 4;
+        entry.entry := conversations.entry_skipped();
         entry.conversation_id := h.conversation_id;
         entry.position := h.position;
         entry.created_at := h.created_at;
-    ELSIF p.left_position IS NOT NULL AND h.kind IN (1, 2) AND c.deleted_position IS NULL THEN
+    ELSIF p.left_position IS NOT NULL AND h.kind IN (conversations.kind_created(), conversations.kind_participants())
+        AND c.deleted_position IS NULL
+    THEN
         entry.participants := '{}';
         entry.conversation_position := p.left_position;
     END IF;
@@ -127,7 +139,7 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     entry conversations.log_row;
 BEGIN
-    entry.entry := 2;
+    entry.entry := conversations.entry_user_change();
     entry.app_id := u.app_id;
     entry.user_id := u.user_id;
     entry.conversation_id := (u.operations ->> 'conversation_id')::uuid;
@@ -136,7 +148,7 @@ BEGIN
     entry.kind := u.kind;
     entry.operations := u.operations;
     entry.created_at := u.created_at;
-    IF u.kind = 1 THEN
+    IF u.kind = conversations.user_kind_hidden() THEN
         entry.flag := (conversations.find_view(u.app_id, u.user_id, entry.conversation_id)).conversation_id IS NULL;
     END IF;
     RETURN entry;
@@ -144,12 +156,13 @@ END
 $$;
 
 -- Returns a conversation's message count and the counts of one participant.
-CREATE OR REPLACE FUNCTION conversations.numbers_entry(c conversations.conversation, p conversations.participant) RETURNS conversations.log_row
+CREATE OR REPLACE FUNCTION conversations.numbers_entry(c conversations.conversation, p conversations.participant)
+RETURNS conversations.log_row
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     entry conversations.log_row;
 BEGIN
-    entry.entry := 3;
+    entry.entry := conversations.entry_counts();
     entry.app_id := c.app_id;
     entry.conversation_id := c.id;
     entry.user_id := p.user_id;
@@ -172,7 +185,8 @@ $$;
 --
 -- Rows are sorted in their stored form, so that a large value is loaded only for its entry.
 CREATE OR REPLACE FUNCTION conversations.read_logs(
-    p_app uuid, p_user text, p_conversations uuid[], p_afters bigint[], p_user_after bigint, p_limit bigint, p_bytes bigint)
+    p_app uuid, p_user text, p_conversations uuid[], p_afters bigint[], p_user_after bigint, p_limit bigint,
+    p_bytes bigint)
 RETURNS SETOF conversations.log_row
 LANGUAGE plpgsql STABLE ROWS 500 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -187,7 +201,8 @@ DECLARE
     reaches_heads boolean := true;
 BEGIN
     FOR found_row IN
-        SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor, r.origin_connection, r.origin_request, r.message_id,
+        SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor, r.origin_connection,
+            r.origin_request, r.message_id,
             r.ordinal, r.message_count, r.operations
         FROM unnest(p_conversations, p_afters) k(id, after)
         CROSS JOIN LATERAL (
@@ -196,13 +211,15 @@ BEGIN
             SELECT x.first_joined, x.left_position FROM conversations.participant x
             WHERE x.conversation_id = k.id AND x.user_id = p_user OFFSET 0) z
         CROSS JOIN LATERAL (
-            SELECT l.created_at, l.position, l.kind, l.actor, l.origin_connection, l.origin_request, l.message_id, l.ordinal, l.message_count, l.operations
+            SELECT l.created_at, l.position, l.kind, l.actor, l.origin_connection, l.origin_request, l.message_id,
+                l.ordinal, l.message_count, l.operations
             FROM conversations.change l
             WHERE l.conversation_id = k.id AND l.position > greatest(k.after, z.first_joined - 1)
                 AND l.position <= coalesce(z.left_position, y.position)
             ORDER BY l.position LIMIT p_limit + 1) r
         UNION ALL
-        (SELECT true, NULL::uuid, l.created_at, l.position, l.kind, NULL::text COLLATE "C", NULL::bigint, NULL::bigint, NULL::uuid, NULL::bigint,
+        (SELECT true, NULL::uuid, l.created_at, l.position, l.kind, NULL::text COLLATE "C", NULL::bigint, NULL::bigint,
+            NULL::uuid, NULL::bigint,
             NULL::bigint, l.operations
         FROM conversations.user_change l
         WHERE l.app_id = p_app AND l.user_id = p_user AND l.position > p_user_after
@@ -216,22 +233,27 @@ BEGIN
         END IF;
         IF found_row.is_own THEN
             entry := conversations.user_change_entry(
-                ROW(p_app, p_user, found_row.position, found_row.kind, found_row.operations, found_row.created_at)::conversations.user_change);
+                ROW(p_app, p_user, found_row.position, found_row.kind, found_row.operations,
+                    found_row.created_at)::conversations.user_change);
         ELSE
             IF c.id IS DISTINCT FROM found_row.conversation_id THEN
                 SELECT * INTO c FROM conversations.conversation x WHERE x.id = found_row.conversation_id;
                 SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = c.id AND x.user_id = p_user;
             END IF;
             entry := conversations.change_for(
-                ROW(found_row.conversation_id, found_row.position, found_row.kind, found_row.actor, found_row.origin_connection,
-                    found_row.origin_request, found_row.message_id, found_row.ordinal, found_row.message_count, found_row.operations,
+                ROW(found_row.conversation_id, found_row.position, found_row.kind, found_row.actor,
+                    found_row.origin_connection,
+                    found_row.origin_request, found_row.message_id, found_row.ordinal, found_row.message_count,
+                    found_row.operations,
                     found_row.created_at)::conversations.change,
                 c, p);
         END IF;
         IF p_bytes IS NOT NULL THEN
-            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200 ELSE coalesce(octet_length(entry.operations::text), 0) END
+            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200
+                ELSE coalesce(octet_length(entry.operations::text), 0) END
                 + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
-                + 64 * coalesce(cardinality(entry.m_recipients), 0) + 128 * coalesce(cardinality(entry.participants), 0);
+                + 64 * coalesce(cardinality(entry.m_recipients), 0)
+                    + 128 * coalesce(cardinality(entry.participants), 0);
             IF used > 0 AND used + own > p_bytes THEN
                 reaches_heads := false;
                 EXIT;
@@ -241,11 +263,12 @@ BEGIN
         RETURN NEXT entry;
     END LOOP;
     entry := NULL;
-    entry.entry := 0;
+    entry.entry := conversations.entry_header();
     entry.flag := reaches_heads;
     RETURN NEXT entry;
     FOREACH conversation IN ARRAY p_conversations LOOP
-        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = conversation AND x.user_id = p_user AND x.app_id = p_app;
+        SELECT * INTO p FROM conversations.participant x
+        WHERE x.conversation_id = conversation AND x.user_id = p_user AND x.app_id = p_app;
         CONTINUE WHEN NOT FOUND;
         SELECT * INTO c FROM conversations.conversation x WHERE x.id = conversation;
         CONTINUE WHEN c.deleted_position IS NOT NULL;
@@ -255,5 +278,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.with_message, conversations.receipts_as_told, conversations.change_entry, conversations.change_for, conversations.user_change_entry,
-    conversations.numbers_entry, conversations.read_logs TO strata_conversations;
+    conversations.with_message, conversations.receipts_as_told, conversations.change_entry, conversations.change_for,
+    conversations.user_change_entry, conversations.numbers_entry, conversations.read_logs TO strata_conversations;

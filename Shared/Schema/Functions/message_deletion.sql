@@ -3,22 +3,27 @@
 
 -- Returns the number of messages with ordinals above `p_low` and up to `p_high` that this participant sees, and the
 -- number of these that are unread.
-CREATE OR REPLACE FUNCTION conversations.seen_between(p conversations.participant, p_low bigint, p_high bigint, OUT seen bigint, OUT unread bigint)
+CREATE OR REPLACE FUNCTION conversations.seen_between(
+    p conversations.participant, p_low bigint, p_high bigint, OUT seen bigint, OUT unread bigint)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     SELECT coalesce(sum(s.seen), 0), coalesce(sum(s.unread), 0) INTO seen_between.seen, seen_between.unread
     FROM unnest(int8multirange(int8range(least(p_low, p_high) + 1, p_high + 1)) - p.hidden) g(gap)
     -- OFFSET 0 makes each of these a range of one index, and one lookup of the user's receipts.
     CROSS JOIN LATERAL (
-        SELECT count(*) AS seen, count(*) FILTER (WHERE m.sender <> p.user_id AND NOT p.read @> m.ordinal AND b.has_read IS NOT TRUE) AS unread
+        SELECT count(*) AS seen, count(*) FILTER (
+            WHERE m.sender <> p.user_id AND NOT p.read @> m.ordinal AND b.has_read IS NOT TRUE) AS unread
         FROM conversations.message m
         LEFT JOIN LATERAL (
-            SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.hidden, (m.ordinal % 1024)::int) = 1 AS is_hidden
+            SELECT conversations.has_bit(k.read, m.ordinal) AS has_read,
+                conversations.has_bit(k.hidden, m.ordinal) AS is_hidden
             FROM conversations.receipt_block k
-            WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.block = m.ordinal / 1024 AND k.user_id = p.user_id
-                AND k.until_position = 9223372036854775807
+            WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id
+                AND k.block = m.ordinal / conversations.block_size() AND k.user_id = p.user_id
+                AND k.until_position = conversations.end_of_log()
             OFFSET 0) b ON true
-        WHERE m.conversation_id = p.conversation_id AND m.ordinal >= lower(g.gap) AND m.ordinal < upper(g.gap) AND b.is_hidden IS NOT TRUE
+        WHERE m.conversation_id = p.conversation_id AND m.ordinal >= lower(g.gap) AND m.ordinal < upper(g.gap)
+            AND b.is_hidden IS NOT TRUE
         OFFSET 0) s;
 END
 $$;
@@ -39,7 +44,8 @@ BEGIN
     SET hidden = p.hidden,
         packed_up_to = p.packed_up_to,
         hidden_count = x.hidden_count + 1,
-        uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0 ELSE 1 END,
+        uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0
+            ELSE 1 END,
         is_hidden = false
     WHERE x.conversation_id = c.id AND x.user_id = p.user_id
     RETURNING x.* INTO p;
@@ -54,14 +60,16 @@ BEGIN
     result.message := conversations.message_for(p, conversations.last_visible(c, p));
     SELECT a.position, a.created_at INTO result.user_position, result.user_created_at
     FROM conversations.append_user_change(
-        c.app_id, p.user_id, 3::smallint, jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
+        c.app_id, p.user_id, conversations.user_kind_message_hidden(),
+        jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
     RETURN result;
 END
 $$;
 
 -- Returns the present participants who see another last message than the others, because they have hidden messages,
 -- each with that message.
-CREATE OR REPLACE FUNCTION conversations.last_message_overrides(c conversations.conversation) RETURNS SETOF conversations.message_deletion
+CREATE OR REPLACE FUNCTION conversations.last_message_overrides(c conversations.conversation)
+RETURNS SETOF conversations.message_deletion
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
     result conversations.message_deletion;
@@ -71,7 +79,8 @@ BEGIN
         SELECT s.user_id, s.newest FROM (
             SELECT x.user_id, conversations.last_visible(c, x) AS newest
             FROM conversations.participant x
-            WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))) s
+            WHERE x.conversation_id = c.id AND x.left_position IS NULL
+                AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))) s
         WHERE s.newest <> c.last_ordinal ORDER BY s.user_id
     LOOP
         result.outcome := 'override';
@@ -85,7 +94,8 @@ $$;
 -- Deletes a message for all participants, with an entry in the own log of every former participant who saw it. The
 -- caller holds the lock and has checked the permission.
 CREATE OR REPLACE FUNCTION conversations.delete_for_all(
-    c conversations.conversation, p_ordinal bigint, p_message uuid, p_sender text, p_actor text, p_oc bigint, p_or bigint)
+    c conversations.conversation, p_ordinal bigint, p_message uuid, p_sender text, p_actor text,
+    p_origin_connection bigint, p_origin_request bigint)
 RETURNS SETOF conversations.message_deletion
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
@@ -103,16 +113,19 @@ BEGIN
         newest := coalesce((SELECT max(m.ordinal) FROM conversations.message m WHERE m.conversation_id = c.id), 0);
         c.last_ordinal := newest;
     END IF;
-    UPDATE conversations.conversation x SET last_ordinal = newest, deleted_count = x.deleted_count + 1 WHERE x.id = c.id;
+    UPDATE conversations.conversation x SET last_ordinal = newest, deleted_count = x.deleted_count + 1
+    WHERE x.id = c.id;
     -- Includes those who had hidden the message.
-    UPDATE conversations.participant x SET left_deleted = x.left_deleted + 1 WHERE x.conversation_id = c.id AND x.left_ordinal >= p_ordinal;
+    UPDATE conversations.participant x SET left_deleted = x.left_deleted + 1
+    WHERE x.conversation_id = c.id AND x.left_ordinal >= p_ordinal;
 
     -- Update everyone who saw the message, including former participants. They have the conversation on their lists and
     -- keep it.
     WITH altered AS (
         UPDATE conversations.participant x
         SET hidden_count = x.hidden_count + 1,
-            uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0 ELSE 1 END,
+            uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0
+                ELSE 1 END,
             is_hidden = false
         WHERE x.conversation_id = c.id AND conversations.may_see(x, p_ordinal)
         RETURNING x.user_id, x.uncounted, x.hidden_count, x.left_position
@@ -133,11 +146,14 @@ BEGIN
 
     SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
     FROM conversations.append_change(
-        c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal,
+        c.id, conversations.kind_message_deleted(), p_actor, p_origin_connection, p_origin_request, p_message,
+        p_ordinal,
         -- Store the message's data for webhooks, which also must not report the deletion to users from whom a block hid
         -- the message.
-        jsonb_build_object('last_changed', result.last_changed, 'position', gone.position, 'sender', p_sender, 'sent_at', gone.sent_at)
-            || CASE WHEN result.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', result.hidden_from) END) a;
+        jsonb_build_object('last_changed', result.last_changed, 'position', gone.position, 'sender', p_sender,
+            'sent_at', gone.sent_at)
+            || CASE WHEN result.hidden_from IS NULL THEN '{}'
+                ELSE jsonb_build_object('hidden_from', result.hidden_from) END) a;
     result.outcome := 'ok';
     result.conversation_id := c.id;
     result.ordinal := p_ordinal;
@@ -149,7 +165,8 @@ BEGIN
         SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at)
         INTO result.former_users, result.former_positions, result.former_times
         FROM conversations.append_user_changes(
-            c.app_id, former, 20::smallint, jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
+            c.app_id, former, conversations.user_kind_message_deleted(),
+            jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
     END IF;
     RETURN NEXT result;
     IF result.last_changed THEN
@@ -162,7 +179,8 @@ $$;
 -- participant who wants to delete for all. The app's own server (no actor) may delete every message, and only for all.
 -- `p_conversation`: the conversation that must contain the message.
 CREATE OR REPLACE FUNCTION conversations.delete_message(
-    p_app uuid, p_actor text, p_message uuid, p_mode text, p_oc bigint, p_or bigint, p_conversation uuid DEFAULT NULL)
+    p_app uuid, p_actor text, p_message uuid, p_mode text, p_origin_connection bigint, p_origin_request bigint,
+    p_conversation uuid DEFAULT NULL)
 RETURNS SETOF conversations.message_deletion
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
@@ -174,15 +192,21 @@ DECLARE
 BEGIN
     result.outcome := 'not_found';
     SELECT * INTO place FROM conversations.message_place x
-    WHERE x.message_id = p_message AND x.app_id = p_app AND (p_conversation IS NULL OR x.conversation_id = p_conversation);
+    WHERE x.message_id = p_message AND x.app_id = p_app
+        AND (p_conversation IS NULL OR x.conversation_id = p_conversation);
     IF FOUND THEN
         SELECT * INTO c FROM conversations.conversation x WHERE x.id = place.conversation_id FOR UPDATE;
-        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_actor;
-        SELECT m.sender INTO sent_by FROM conversations.message m WHERE m.conversation_id = place.conversation_id AND m.ordinal = place.ordinal;
+        SELECT * INTO p FROM conversations.participant x
+        WHERE x.conversation_id = place.conversation_id AND x.user_id = p_actor;
+        SELECT m.sender INTO sent_by FROM conversations.message m
+        WHERE m.conversation_id = place.conversation_id AND m.ordinal = place.ordinal;
         IF p_actor IS NULL AND p_mode = 'all_participants' THEN
             IF sent_by IS NOT NULL AND c.deleted_position IS NULL THEN result.outcome := 'ok'; END IF;
-        ELSIF sent_by IS NOT NULL AND p.user_id IS NOT NULL AND c.deleted_position IS NULL AND conversations.may_see(p, place.ordinal) THEN
-            result.outcome := CASE WHEN p_mode = 'all_participants' AND p.left_position IS NOT NULL THEN 'access_denied' ELSE 'ok' END;
+        ELSIF sent_by IS NOT NULL AND p.user_id IS NOT NULL AND c.deleted_position IS NULL
+            AND conversations.may_see(p, place.ordinal)
+        THEN
+            result.outcome := CASE WHEN p_mode = 'all_participants' AND p.left_position IS NOT NULL THEN 'access_denied'
+                ELSE 'ok' END;
         END IF;
     END IF;
     IF result.outcome <> 'ok' THEN
@@ -190,7 +214,9 @@ BEGIN
         RETURN;
     END IF;
     IF p_mode = 'all_participants' THEN
-        RETURN QUERY SELECT d.* FROM conversations.delete_for_all(c, place.ordinal, p_message, sent_by, p_actor, p_oc, p_or) d;
+        RETURN QUERY SELECT d.*
+            FROM conversations.delete_for_all(c, place.ordinal, p_message, sent_by, p_actor, p_origin_connection,
+                p_origin_request) d;
     ELSE
         RETURN QUERY SELECT d.* FROM conversations.hide_message(c, p, place.ordinal, p_message, sent_by) d;
     END IF;
@@ -198,5 +224,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.seen_between, conversations.hide_message, conversations.last_message_overrides, conversations.delete_for_all,
-    conversations.delete_message TO strata_conversations;
+    conversations.seen_between, conversations.hide_message, conversations.last_message_overrides,
+    conversations.delete_for_all, conversations.delete_message TO strata_conversations;

@@ -2,42 +2,51 @@
 -- Messages: sending, editing, and their form for each user.
 
 -- Returns a recipient's status in the form of message_row.
-CREATE OR REPLACE FUNCTION conversations.recipient_status(p_policy bigint, is_sender boolean, is_read boolean, is_delivered boolean) RETURNS bigint
+CREATE OR REPLACE FUNCTION conversations.recipient_status(
+    p_policy bigint, is_sender boolean, is_read boolean, is_delivered boolean) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN is_sender THEN 2
     WHEN p_policy = 0 THEN CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END
     -- Add the status for others: 0, 1 or 2, depending on the receipts that they may see.
     ELSE (CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END)
-        + 4 * (1 + CASE WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
+        + 4 * (1 + CASE
+            WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
 END;
 
 -- True if other users may learn that a user has read a message. False for a message that a block hid from the user,
 -- because it counts as read once the user reads all others. A user who was added again later has read everything
 -- before.
-CREATE OR REPLACE FUNCTION conversations.shows_reading(p_hidden_from text[], p_position bigint, p_user text, p_joined bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION conversations.shows_reading(
+    p_hidden_from text[], p_position bigint, p_user text, p_joined bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_hidden_from IS NULL OR p_user <> ALL (p_hidden_from) OR p_joined > p_position;
 
 -- True if the participant can see the message with this ordinal, provided that it exists and no receipt block hides it.
-CREATE OR REPLACE FUNCTION conversations.may_see_by_ranges(p conversations.participant, p_ordinal bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION conversations.may_see_by_ranges(p conversations.participant, p_ordinal bigint)
+RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal) AND NOT (p).hidden @> p_ordinal;
+RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal)
+    AND NOT (p).hidden @> p_ordinal;
 
 -- True if the participant can see the message with this ordinal, if it exists.
 CREATE OR REPLACE FUNCTION conversations.may_see(p conversations.participant, p_ordinal bigint) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal) AND NOT (p).hidden @> p_ordinal
-    AND ((p).packed_up_to < p_ordinal OR NOT (conversations.block_at((p).conversation_id, (p).user_id, p_ordinal)).is_hidden);
+RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal)
+    AND NOT (p).hidden @> p_ordinal
+    AND ((p).packed_up_to < p_ordinal
+        OR NOT (conversations.block_at((p).conversation_id, (p).user_id, p_ordinal)).is_hidden);
 
 -- Returns one message, or NULL. Its recipients are all users who were participants when it was sent or joined later,
 -- without those who had left before.
-CREATE OR REPLACE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint) RETURNS conversations.message_row
+CREATE OR REPLACE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint)
+RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_row conversations.message_row;
 BEGIN
-    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
+    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users,
+        r.statuses, m.updated_at,
         m.receipt_policy, m.sender_name
     INTO found_row
     FROM conversations.message m
@@ -45,16 +54,19 @@ BEGIN
         SELECT array_agg(p.user_id ORDER BY p.user_id) AS users,
             array_agg(conversations.recipient_status(
                     m.receipt_policy, p.user_id = m.sender,
-                    (p.read @> m.ordinal OR b.has_read) AND conversations.shows_reading(m.hidden_from, m.position, p.user_id, p.joined),
+                    (p.read @> m.ordinal OR b.has_read)
+                        AND conversations.shows_reading(m.hidden_from, m.position, p.user_id, p.joined),
                     p.delivered @> m.ordinal OR b.has_received)
                 ORDER BY p.user_id) AS statuses
         FROM conversations.participant p
         -- OFFSET 0 makes this a lookup of one row, and none for users without receipt blocks.
         LEFT JOIN LATERAL (
-            SELECT get_bit(k.read, (p_ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (p_ordinal % 1024)::int) = 1 AS has_received
+            SELECT conversations.has_bit(k.read, p_ordinal) AS has_read,
+                conversations.has_bit(k.delivered, p_ordinal) AS has_received
             FROM conversations.receipt_block k
-            WHERE p.packed_up_to >= p_ordinal AND k.conversation_id = p_conversation AND k.block = p_ordinal / 1024 AND k.user_id = p.user_id
-                AND k.until_position = 9223372036854775807
+            WHERE p.packed_up_to >= p_ordinal AND k.conversation_id = p_conversation
+                AND k.block = p_ordinal / conversations.block_size() AND k.user_id = p.user_id
+                AND k.until_position = conversations.end_of_log()
             OFFSET 0) b ON true
         WHERE p.conversation_id = p_conversation AND (p.left_position IS NULL OR p.left_ordinal >= m.ordinal)) r
     WHERE m.conversation_id = p_conversation AND m.ordinal = p_ordinal;
@@ -64,7 +76,8 @@ $$;
 
 -- Returns these messages of a conversation as its participants see them, newest first. It reads the participants once
 -- for all messages, whereas `message_at` reads them for each one.
-CREATE OR REPLACE FUNCTION conversations.messages_at(p_conversation uuid, p_ordinals bigint[]) RETURNS SETOF conversations.message_row
+CREATE OR REPLACE FUNCTION conversations.messages_at(p_conversation uuid, p_ordinals bigint[])
+RETURNS SETOF conversations.message_row
 LANGUAGE plpgsql STABLE ROWS 20 AS $$
 DECLARE
     others record;
@@ -73,30 +86,37 @@ BEGIN
         array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed, array_agg(p.joined) AS joins
     INTO others
     FROM (
-        SELECT x.user_id, x.joined, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal, x.read, x.delivered, x.packed_up_to
+        SELECT x.user_id, x.joined, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal,
+            x.read, x.delivered, x.packed_up_to
         FROM conversations.participant x WHERE x.conversation_id = p_conversation ORDER BY x.user_id) p;
     RETURN QUERY
-    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
+    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users,
+        r.statuses, m.updated_at,
         m.receipt_policy, m.sender_name
     -- Consecutive ordinals are read by one index scan.
     FROM unnest((SELECT range_agg(int8range(o.ordinal, o.ordinal, '[]')) FROM unnest(p_ordinals) o(ordinal))) u(run)
     CROSS JOIN LATERAL (
         SELECT x.* FROM conversations.message x
-        WHERE x.conversation_id = p_conversation AND x.ordinal >= lower(u.run) AND x.ordinal < upper(u.run) ORDER BY x.ordinal OFFSET 0) m
+        WHERE x.conversation_id = p_conversation AND x.ordinal >= lower(u.run) AND x.ordinal < upper(u.run)
+        ORDER BY x.ordinal OFFSET 0) m
     CROSS JOIN LATERAL (
         SELECT array_agg(p.id ORDER BY p.n) AS users,
             array_agg(conversations.recipient_status(
                     m.receipt_policy, p.id = m.sender,
-                    (p.has_read @> m.ordinal OR b.has_read) AND conversations.shows_reading(m.hidden_from, m.position, p.id, p.joined),
+                    (p.has_read @> m.ordinal OR b.has_read)
+                        AND conversations.shows_reading(m.hidden_from, m.position, p.id, p.joined),
                     p.has_received @> m.ordinal OR b.has_received)
                 ORDER BY p.n) AS statuses
-        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed, others.joins) WITH ORDINALITY
+        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed,
+            others.joins) WITH ORDINALITY
             p(id, left_ordinal, has_read, has_received, packed_up_to, joined, n)
         LEFT JOIN LATERAL (
-            SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (m.ordinal % 1024)::int) = 1 AS has_received
+            SELECT conversations.has_bit(k.read, m.ordinal) AS has_read,
+                conversations.has_bit(k.delivered, m.ordinal) AS has_received
             FROM conversations.receipt_block k
-            WHERE p.packed_up_to >= m.ordinal AND k.conversation_id = p_conversation AND k.block = m.ordinal / 1024 AND k.user_id = p.id
-                AND k.until_position = 9223372036854775807
+            WHERE p.packed_up_to >= m.ordinal AND k.conversation_id = p_conversation
+                AND k.block = m.ordinal / conversations.block_size() AND k.user_id = p.id
+                AND k.until_position = conversations.end_of_log()
             OFFSET 0) b ON true
         WHERE p.left_ordinal IS NULL OR p.left_ordinal >= m.ordinal) r
     ORDER BY m.ordinal DESC;
@@ -104,7 +124,8 @@ END
 $$;
 
 -- Returns a message as this participant sees it, or NULL. A user who left sees its state at that time.
-CREATE OR REPLACE FUNCTION conversations.message_for(p conversations.participant, p_ordinal bigint) RETURNS conversations.message_row
+CREATE OR REPLACE FUNCTION conversations.message_for(p conversations.participant, p_ordinal bigint)
+RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_row conversations.message_row := conversations.message_at(p.conversation_id, p_ordinal);
@@ -113,16 +134,19 @@ DECLARE
     before record;
 BEGIN
     IF p.left_position IS NULL OR found_row.message_id IS NULL THEN RETURN found_row; END IF;
-    SELECT m.hidden_from INTO kept_from FROM conversations.message m WHERE m.conversation_id = p.conversation_id AND m.ordinal = p_ordinal;
+    SELECT m.hidden_from INTO kept_from FROM conversations.message m
+    WHERE m.conversation_id = p.conversation_id AND m.ordinal = p_ordinal;
     -- Users who were added again before this one left count as having read the message.
     IF kept_from IS NOT NULL THEN
         kept_from := ARRAY(
             SELECT u.id FROM unnest(kept_from) u(id)
             CROSS JOIN LATERAL (
-                SELECT x.joined FROM conversations.participant x WHERE x.conversation_id = p.conversation_id AND x.user_id = u.id OFFSET 0) x
+                SELECT x.joined FROM conversations.participant x
+                WHERE x.conversation_id = p.conversation_id AND x.user_id = u.id OFFSET 0) x
             WHERE x.joined < found_row.position OR x.joined > p.left_position);
     END IF;
-    SELECT * INTO receipts FROM conversations.kept_receipts k WHERE k.conversation_id = p.conversation_id AND k.user_id = p.user_id;
+    SELECT * INTO receipts FROM conversations.kept_receipts k
+    WHERE k.conversation_id = p.conversation_id AND k.user_id = p.user_id;
     IF FOUND THEN
         SELECT array_agg(x.id ORDER BY x.id COLLATE "C"),
             array_agg(conversations.recipient_status(
@@ -134,9 +158,11 @@ BEGIN
         FROM unnest(receipts.users, receipts.left_ordinals, receipts.reads, receipts.delivereds, receipts.packed)
             x(id, left_ordinal, has_read, has_received, packed_up_to)
         LEFT JOIN LATERAL (
-            SELECT get_bit(k.read, (p_ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (p_ordinal % 1024)::int) = 1 AS has_received
+            SELECT conversations.has_bit(k.read, p_ordinal) AS has_read,
+                conversations.has_bit(k.delivered, p_ordinal) AS has_received
             FROM conversations.receipt_block k
-            WHERE x.packed_up_to >= p_ordinal AND k.conversation_id = p.conversation_id AND k.block = p_ordinal / 1024 AND k.user_id = x.id
+            WHERE x.packed_up_to >= p_ordinal AND k.conversation_id = p.conversation_id
+                AND k.block = p_ordinal / conversations.block_size() AND k.user_id = x.id
                 AND k.since_position <= p.left_position AND k.until_position > p.left_position
             OFFSET 0) b ON true
         WHERE x.left_ordinal IS NULL OR x.left_ordinal >= p_ordinal;
@@ -155,7 +181,8 @@ $$;
 
 -- Returns one message by its id, or NULL if this user may not see it. The app's own server (no user) sees every message
 -- of a conversation that is not deleted.
-CREATE OR REPLACE FUNCTION conversations.find_message(p_app uuid, p_user text, p_message uuid) RETURNS conversations.message_row
+CREATE OR REPLACE FUNCTION conversations.find_message(p_app uuid, p_user text, p_message uuid)
+RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     place conversations.message_place;
@@ -168,9 +195,11 @@ BEGIN
             SELECT conversations.message_at(x.id, place.ordinal) FROM conversations.conversation x
             WHERE x.id = place.conversation_id AND x.deleted_position IS NULL);
     END IF;
-    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_user;
+    SELECT * INTO p FROM conversations.participant x
+    WHERE x.conversation_id = place.conversation_id AND x.user_id = p_user;
     IF NOT FOUND OR NOT conversations.may_see(p, place.ordinal)
-        OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = place.conversation_id AND x.deleted_position IS NOT NULL)
+        OR EXISTS (SELECT FROM conversations.conversation x
+            WHERE x.id = place.conversation_id AND x.deleted_position IS NOT NULL)
     THEN
         RETURN NULL;
     END IF;
@@ -179,7 +208,8 @@ END
 $$;
 
 -- Returns one message as this user sees it. No row: the user may not see it.
-CREATE OR REPLACE FUNCTION conversations.get_message(p_app uuid, p_user text, p_message uuid) RETURNS SETOF conversations.message_row
+CREATE OR REPLACE FUNCTION conversations.get_message(p_app uuid, p_user text, p_message uuid)
+RETURNS SETOF conversations.message_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
     message conversations.message_row := conversations.find_message(p_app, p_user, p_message);
@@ -188,90 +218,157 @@ BEGIN
 END
 $$;
 
+-- Returns the rows that send_message needs for a sender who does not take part: a bot, or a name.
+CREATE OR REPLACE FUNCTION conversations.outside_state(
+    p_app uuid, p_actor text, p_conversation uuid, OUT hidden_count bigint, OUT user_ids text[], OUT has_blocks boolean)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    SELECT 0, r.user_ids, EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor)
+    INTO outside_state.hidden_count, outside_state.user_ids, outside_state.has_blocks
+    FROM conversations.roster r WHERE r.conversation_id = p_conversation;
+END
+$$;
+
+-- Returns the first of these contents that cannot be sent; NULL: none.
+CREATE OR REPLACE FUNCTION conversations.unsendable_content(
+    p_app uuid, p_actor text, p_conversation uuid, p_contents uuid[], p_by_server boolean) RETURNS uuid
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF p_by_server THEN RETURN conversations.unsendable_by_server(p_app, p_actor, p_conversation, p_contents); END IF;
+    RETURN conversations.unsendable(p_app, p_actor, p_contents);
+END
+$$;
+
+-- Returns the outcome of a refused send_message. A used id takes precedence over other reasons, so that a retry
+-- succeeds even if its sender has left in between.
+CREATE OR REPLACE FUNCTION conversations.sending_refusal(p_id uuid, p_outcome text) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF p_outcome = 'busy_id' THEN RETURN p_outcome; END IF;
+    IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) THEN RETURN 'id_in_use'; END IF;
+    RETURN p_outcome;
+END
+$$;
+
+-- Returns the message of a used id, if the caller may see it; NULL if the outcome is not 'id_in_use'.
+CREATE OR REPLACE FUNCTION conversations.message_in_use(
+    p_app uuid, p_actor text, p_id uuid, p_by_server boolean, p_outcome text) RETURNS conversations.message_row
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF p_outcome <> 'id_in_use' THEN RETURN NULL; END IF;
+    RETURN conversations.find_message(p_app, CASE WHEN NOT p_by_server THEN p_actor END, p_id);
+END
+$$;
+
+-- Writes a message whose checks are done, with the conversation's head, the log's entry and the sender's counts.
+-- Returns the sender's new `uncounted`. The caller holds the locks of the conversation and the contents, so the writes
+-- can be one statement.
+CREATE OR REPLACE FUNCTION conversations.write_message(
+    p_conversation uuid, p_id uuid, p_actor text, p_sender_name text, p_parts bytea, p_notification text,
+    p_origin_connection bigint, p_origin_request bigint, p_position bigint, p_created_at timestamptz, p_ordinal bigint,
+    p_receipt_policy bigint, p_contents uuid[], p_hidden_from text[]) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    uncounted_now bigint;
+BEGIN
+    IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, p_ordinal, p_contents); END IF;
+    -- An own message is added to its sender's read set only if it extends a range. Otherwise a user who never reads
+    -- would collect one range for each message.
+    WITH moved AS (
+        UPDATE conversations.conversation x
+        SET position = p_position, last_change_at = p_created_at, message_count = p_ordinal, last_ordinal = p_ordinal
+        WHERE x.id = p_conversation
+    ), stored AS (
+        INSERT INTO conversations.message (
+            conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy,
+            hidden_from)
+        VALUES (
+            p_conversation, p_ordinal, p_id, p_position, coalesce(p_actor, ''), p_sender_name, p_created_at, p_parts,
+            p_notification, p_receipt_policy, p_hidden_from)
+    ), logged AS (
+        INSERT INTO conversations.change (
+            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal,
+            message_count, operations, created_at)
+        VALUES (
+            p_conversation, p_position, conversations.kind_message_created(), coalesce(p_actor, ''),
+            p_origin_connection, p_origin_request, p_id, p_ordinal, p_ordinal,
+            CASE WHEN p_hidden_from IS NOT NULL THEN jsonb_build_object('hidden_from', p_hidden_from) END, p_created_at)
+    )
+    UPDATE conversations.participant x
+    SET uncounted = x.uncounted + 1,
+        read = CASE WHEN p_ordinal = 1 OR x.read @> (p_ordinal - 1)
+            THEN x.read + int8multirange(int8range(p_ordinal, p_ordinal, '[]')) ELSE x.read END
+    -- Exclude a bot that has left, for which the app's own server may continue to send.
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL
+    RETURNING x.uncounted INTO uncounted_now;
+    RETURN uncounted_now;
+END
+$$;
+
 -- Sends a message. A refused call writes nothing. `recipients` are the present participants. It writes the
 -- conversation's rows, the row of the message's id, and the rows of participants: the sender's, and those of
 -- `hidden_from`, from whom a block hides the message (NULL: none). `number_…` are the counts of `hidden_from`.
 --
--- Outcomes:
--- - 'ok'.
--- - 'id_in_use': with the message if the caller may see it. It takes precedence over all other outcomes.
--- - 'not_found', 'access_denied'.
--- - 'unknown_content': with the first of `p_contents` that cannot be sent.
--- - 'busy_id': nothing was done, because an open transaction uses the id. Repeat the call with `p_alone`.
--- - with `p_by_server` also 'deleted', and 'unknown_sender' for an actor without an identity.
+-- | Outcome           | Meaning                                                                               |
+-- |-------------------|---------------------------------------------------------------------------------------|
+-- | 'ok'              | The message was sent.                                                                 |
+-- | 'id_in_use'       | With the message if the caller may see it. Takes precedence over all other outcomes.  |
+-- | 'not_found'       | The conversation does not exist, or the sender never took part.                       |
+-- | 'access_denied'   | The sender is a former participant.                                                   |
+-- | 'unknown_content' | `bad_content` is the first of `p_contents` that cannot be sent.                       |
+-- | 'busy_id'         | An open transaction uses the id. Repeat the call with `p_alone`.                      |
+-- | 'deleted'         | Only with `p_by_server`: the conversation is deleted.                                 |
+-- | 'unknown_sender'  | Only with `p_by_server`: the actor has no identity.                                   |
 --
 -- `p_alone`: true if the statement runs in its own transaction. It then waits for the id before it takes any lock.
 -- False: the transaction is shared and must not wait for an id.
 --
 -- `p_by_server`: the app's own server sends the message for a participant, for a bot, or under a name (`p_sender_name`,
--- without an actor). Bots and names need not take part. unsendable_by_server decides which contents are allowed.
+-- without an actor). Bots and names need not take part. unsendable_by_server decides which contents are allowed. An id
+-- of a delayed message is refused: that message would be dropped when it is due, although the server was told that it
+-- will be sent.
 CREATE OR REPLACE FUNCTION conversations.send_message(
-    p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
-    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT true, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
-    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row, OUT hidden_from text[],
-    OUT number_uncounted bigint[], OUT number_hidden bigint[])
+    p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text,
+    p_origin_connection bigint, p_origin_request bigint, p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT true,
+    p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[],
+    OUT uncounted bigint, OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT hidden_from text[],
+    OUT message conversations.message_row, OUT number_uncounted bigint[], OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_column
 DECLARE
     id_key constant bigint := uuid_hash_extended(p_id, 3);
     c record;
     p record;
-    -- The users from whom a block hides the message, as JSON for the log.
-    kept jsonb;
 BEGIN
     IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
     SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
-    outcome := 'not_found';
+    outcome := CASE WHEN p_by_server AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
     IF FOUND AND c.deleted_position IS NULL THEN
         SELECT x.left_position, x.hidden_count,
             (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation) AS user_ids,
             EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
-        INTO p
-        FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+        INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
         IF FOUND THEN outcome := CASE WHEN p.left_position IS NULL THEN 'ok' ELSE 'access_denied' END; END IF;
         IF p_by_server AND outcome <> 'ok' THEN
             outcome := conversations.outside_sender(p_app, p_actor, p_sender_name, p_conversation);
-            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, r.user_ids,
-                EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
-            INTO p
-            FROM conversations.roster r WHERE r.conversation_id = p_conversation;
+            p := conversations.outside_state(p_app, p_actor, p_conversation);
         END IF;
         IF p_contents IS NOT NULL AND outcome = 'ok' THEN
-            bad_content := CASE WHEN p_by_server
-                THEN conversations.unsendable_by_server(p_app, p_actor, p_conversation, p_contents)
-                ELSE conversations.unsendable(p_app, p_actor, p_contents) END;
+            bad_content := conversations.unsendable_content(p_app, p_actor, p_conversation, p_contents, p_by_server);
             IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; END IF;
         END IF;
+        IF outcome = 'ok' AND NOT p_alone AND NOT pg_try_advisory_xact_lock(id_key) THEN outcome := 'busy_id'; END IF;
+        IF p_by_server AND outcome = 'ok' AND conversations.is_other_id(p_id) THEN outcome := 'id_in_use'; END IF;
         IF outcome = 'ok' THEN
-            -- A concurrent transaction uses the same id.
-            IF NOT p_alone AND NOT pg_try_advisory_xact_lock(id_key) THEN
-                outcome := 'busy_id';
-                RETURN;
-            END IF;
-            IF p_by_server THEN
-                -- A delayed message with this id would be dropped when it is due, although the server was told that it
-                -- will be sent.
-                IF conversations.is_other_id(p_id) THEN outcome := 'id_in_use'; END IF;
-            END IF;
-        END IF;
-        IF outcome = 'ok' THEN
-            -- This is the last possible refusal.
             INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
             VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
             IF NOT FOUND THEN outcome := 'id_in_use'; END IF;
         END IF;
-    ELSIF p_by_server AND c.deleted_position IS NOT NULL THEN
-        outcome := 'deleted';
     END IF;
     IF outcome <> 'ok' THEN
-        -- A used id takes precedence over other reasons, so that a retry succeeds even if its sender has left in
-        -- between.
-        IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) THEN
-            outcome := 'id_in_use';
-            send_message.message := conversations.find_message(p_app, CASE WHEN NOT p_by_server THEN p_actor END, p_id);
-        END IF;
+        outcome := conversations.sending_refusal(p_id, outcome);
+        message := conversations.message_in_use(p_app, p_actor, p_id, p_by_server, outcome);
         RETURN;
     END IF;
 
@@ -281,39 +378,13 @@ BEGIN
     recipients := p.user_ids;
     hidden := p.hidden_count;
     receipt_policy := c.receipt_policy;
-    IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, send_message.ordinal, p_contents); END IF;
     IF p.has_blocks THEN
         SELECT h.users, h.uncounted, h.hidden INTO hidden_from, number_uncounted, number_hidden
-        FROM conversations.hide_new_message(p_app, p_conversation, p_actor, p.user_ids, send_message.ordinal, send_message.position) h;
-        IF hidden_from IS NOT NULL THEN kept := jsonb_build_object('hidden_from', hidden_from); END IF;
+        FROM conversations.hide_new_message(p_app, p_conversation, p_actor, recipients, ordinal, "position") h;
     END IF;
-    -- All checks are done under the lock, so these writes can be one statement. An own message is added to its sender's
-    -- read set only if it extends a range. Otherwise a user who never reads would collect one range for each message.
-    WITH moved AS (
-        UPDATE conversations.conversation x
-        SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
-            last_ordinal = send_message.ordinal
-        WHERE x.id = p_conversation
-    ), stored AS (
-        INSERT INTO conversations.message (
-            conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy, hidden_from)
-        VALUES (
-            p_conversation, send_message.ordinal, p_id, send_message.position, coalesce(p_actor, ''), p_sender_name, send_message.created_at,
-            p_parts, p_notification, send_message.receipt_policy, send_message.hidden_from)
-    ), logged AS (
-        INSERT INTO conversations.change (
-            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, operations, created_at)
-        VALUES (
-            p_conversation, send_message.position, 5, coalesce(p_actor, ''), p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
-            kept, send_message.created_at)
-    )
-    UPDATE conversations.participant x
-    SET uncounted = x.uncounted + 1,
-        read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
-            THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
-    -- Exclude a bot that has left, for which the app's own server may continue to send.
-    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL
-    RETURNING x.uncounted INTO send_message.uncounted;
+    uncounted := conversations.write_message(
+        p_conversation, p_id, p_actor, p_sender_name, p_parts, p_notification, p_origin_connection, p_origin_request,
+        "position", created_at, ordinal, receipt_policy, p_contents, hidden_from);
 END
 $$;
 
@@ -328,8 +399,8 @@ $$;
 -- - 'unknown_content': with the first of `p_contents` that cannot be sent. `p_contents` are all contents of the new
 --   parts; NULL: neither version has contents.
 CREATE OR REPLACE FUNCTION conversations.edit_parts(
-    p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz, p_contents uuid[],
-    p_oc bigint, p_or bigint,
+    p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz,
+    p_contents uuid[], p_origin_connection bigint, p_origin_request bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT bad_content uuid,
     OUT message conversations.message_row, OUT hidden_from text[])
 LANGUAGE plpgsql VOLATILE AS $$
@@ -350,7 +421,8 @@ BEGIN
         SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
         FROM conversations.message x
         JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
-        WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
+        WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal
+            AND conversations.may_see(p, x.ordinal);
     END IF;
     IF NOT FOUND THEN outcome := 'not_found'; RETURN; END IF;
     IF m.sender <> p_actor THEN outcome := 'access_denied'; END IF;
@@ -358,25 +430,28 @@ BEGIN
     IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
     IF p_contents IS NOT NULL THEN
         -- Lock added and removed contents together, in one order.
-        PERFORM conversations.lock_contents(p_contents || conversations.contents_of(place.conversation_id, ARRAY[place.ordinal]));
-        bad_content := CASE WHEN p_actor IS NULL
-            THEN conversations.unsendable_by_server(p_app, NULL, place.conversation_id, p_contents)
-            ELSE conversations.unsendable(p_app, p_actor, p_contents) END;
+        PERFORM conversations.lock_contents(p_contents
+            || conversations.contents_of(place.conversation_id, ARRAY[place.ordinal]));
+        bad_content := conversations.unsendable_content(
+            p_app, p_actor, place.conversation_id, p_contents, p_actor IS NULL);
         IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; RETURN; END IF;
         PERFORM conversations.refer_contents(place.conversation_id, place.ordinal, p_contents);
     END IF;
     UPDATE conversations.message x SET parts = p_after, updated_at = p_updated_at
     WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
-    SELECT a.position, a.created_at, a.message_count INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
+    SELECT a.position, a.created_at, a.message_count
+    INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
     FROM conversations.append_change(
-        place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal,
+        place.conversation_id, conversations.kind_parts(), p_actor, p_origin_connection, p_origin_request, p_message,
+        place.ordinal,
         CASE WHEN m.hidden_from IS NULL THEN jsonb_build_object('edits', p_edits)
             ELSE jsonb_build_object('edits', p_edits, 'hidden_from', m.hidden_from) END) a;
     hidden_from := m.hidden_from;
     -- A user who has left continues to see the former parts.
     IF EXISTS (
         SELECT FROM conversations.participant p
-        WHERE p.conversation_id = place.conversation_id AND p.left_ordinal >= place.ordinal AND p.left_position >= coalesce((
+        WHERE p.conversation_id = place.conversation_id AND p.left_ordinal >= place.ordinal
+            AND p.left_position >= coalesce((
             SELECT max(k.until_position) FROM conversations.kept_parts k
             WHERE k.conversation_id = place.conversation_id AND k.ordinal = place.ordinal), 0))
     THEN
@@ -408,7 +483,8 @@ DECLARE
     used bigint := 0;
 BEGIN
     IF p_user IS NULL THEN
-        RETURN QUERY SELECT l.* FROM conversations.list_server_messages(p_app, p_conversation, p_page_size, p_from_id, p_bytes) l;
+        RETURN QUERY SELECT l.*
+            FROM conversations.list_server_messages(p_app, p_conversation, p_page_size, p_from_id, p_bytes) l;
         RETURN;
     END IF;
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
@@ -421,7 +497,8 @@ BEGIN
     before := coalesce(p.left_ordinal, c.message_count) + 1;
     IF p_from_id IS NOT NULL THEN
         SELECT least(x.ordinal, before) INTO before FROM conversations.message_place x
-        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation AND (p.left_position IS NULL OR x.ordinal <= p.left_ordinal);
+        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation
+            AND (p.left_position IS NULL OR x.ordinal <= p.left_ordinal);
         IF NOT FOUND THEN
             RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::uuid, NULL::conversations.message_row;
             RETURN;
@@ -432,7 +509,8 @@ BEGIN
     RETURN NEXT;
     outcome := NULL;
     total := NULL;
-    ordinals := ARRAY(SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size + 1) o(ordinal) ORDER BY o.ordinal DESC);
+    ordinals := ARRAY(SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size + 1) o(ordinal)
+        ORDER BY o.ordinal DESC);
     FOREACH ordinal IN ARRAY ordinals[1:p_page_size] LOOP
         message := conversations.message_for(p, ordinal);
         own := 256 + coalesce(octet_length(message.parts), 0) + 64 * coalesce(cardinality(message.recipients), 0);
@@ -444,7 +522,8 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     IF cardinality(ordinals) > p_page_size THEN
-        last_id := (SELECT m.id FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal = ordinals[p_page_size]);
+        last_id := (SELECT m.id FROM conversations.message m
+            WHERE m.conversation_id = p_conversation AND m.ordinal = ordinals[p_page_size]);
     END IF;
     IF outcome IS NOT NULL OR last_id IS NOT NULL THEN
         message := NULL;
@@ -454,6 +533,8 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
-    conversations.message_for, conversations.find_message, conversations.get_message, conversations.send_message, conversations.edit_parts,
-    conversations.list_messages_page TO strata_conversations;
+    conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see,
+    conversations.message_at, conversations.messages_at, conversations.message_for, conversations.find_message,
+    conversations.get_message, conversations.outside_state, conversations.unsendable_content,
+    conversations.sending_refusal, conversations.message_in_use, conversations.write_message,
+    conversations.send_message, conversations.edit_parts, conversations.list_messages_page TO strata_conversations;

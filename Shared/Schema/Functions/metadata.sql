@@ -27,7 +27,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN CASE WHEN path = '' THEN '~' ELSE pa
 -- Returns the difference that setting one value makes. This is by far the most frequent patch, and the function avoids
 -- planning. `bytes` is the growth of the tree.
 CREATE OR REPLACE FUNCTION metadata.difference_of_one(
-    conversation uuid, key_path text, new_value text, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint, OUT bytes bigint)
+    conversation uuid, key_path text, new_value text, OUT gone text[], OUT paths text[], OUT vals text[],
+    OUT added bigint, OUT bytes bigint)
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     ancestors text[] := metadata.prefixes(key_path);
@@ -36,13 +37,15 @@ DECLARE
     old_value text;
     old_bytes bigint;
 BEGIN
-    SELECT coalesce(array_agg(b.path) FILTER (WHERE b.path <> key_path), '{}'), max(b.value) FILTER (WHERE b.path = key_path),
+    SELECT coalesce(array_agg(b.path) FILTER (WHERE b.path <> key_path), '{}'),
+        max(b.value) FILTER (WHERE b.path = key_path),
         coalesce(sum(octet_length(b.path) + octet_length(b.value)), 0)
     INTO gone, old_value, old_bytes
     FROM (
         SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (ancestors)
         UNION ALL
-        SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path > low AND l.path < high
+        SELECT l.path, l.value FROM metadata.leaf l
+        WHERE l.conversation_id = conversation AND l.path > low AND l.path < high
     ) b;
     IF old_value = new_value THEN
         paths := '{}';
@@ -61,10 +64,12 @@ $$;
 -- Returns the leaves that remain after the operations: those of `old` and those set by the operations, without those
 -- that a later operation removes. An operation removes the leaves at its path, below it and, if it sets something,
 -- above it.
-CREATE OR REPLACE FUNCTION metadata.survivors(operations jsonb, old_paths text[], old_vals text[], OUT paths text[], OUT vals text[])
+CREATE OR REPLACE FUNCTION metadata.survivors(operations jsonb, old_paths text[], old_vals text[], OUT paths text[],
+    OUT vals text[])
 LANGUAGE sql IMMUTABLE AS $$
     WITH operation AS MATERIALIZED (
-        SELECT o.i, o.v ->> 'path' AS path, o.v -> 'set' AS leaves, coalesce(jsonb_array_length(o.v -> 'set') > 0, false) AS sets
+        SELECT o.i, o.v ->> 'path' AS path, o.v -> 'set' AS leaves,
+            coalesce(jsonb_array_length(o.v -> 'set') > 0, false) AS sets
         FROM jsonb_array_elements(operations) WITH ORDINALITY o(v, i)
     ), last_at AS MATERIALIZED (
         SELECT path, max(i) AS i FROM operation GROUP BY path
@@ -75,7 +80,8 @@ LANGUAGE sql IMMUTABLE AS $$
     ), candidate AS MATERIALIZED (
         SELECT 0::bigint AS i, b.path, b.value FROM unnest(old_paths, old_vals) b(path, value)
         UNION ALL
-        SELECT o.i, s.v ->> 0, s.v ->> 1 FROM operation o CROSS JOIN LATERAL jsonb_array_elements(o.leaves) s(v) WHERE o.sets
+        SELECT o.i, s.v ->> 0, s.v ->> 1 FROM operation o CROSS JOIN LATERAL jsonb_array_elements(o.leaves) s(v)
+        WHERE o.sets
     ), removed AS MATERIALIZED (
         SELECT DISTINCT c.i, c.path
         FROM candidate c CROSS JOIN LATERAL unnest(''::text || metadata.prefixes(c.path)) a(path)
@@ -92,7 +98,8 @@ $$;
 -- get another value. `bytes` is the growth of the tree. Writes nothing. The caller holds the conversation's lock. It
 -- reads only leaves that the operations can affect: the given paths, their ancestors, and everything below them.
 CREATE OR REPLACE FUNCTION metadata.difference(
-    conversation uuid, operations jsonb, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint, OUT bytes bigint)
+    conversation uuid, operations jsonb, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint,
+    OUT bytes bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     is_single boolean := jsonb_array_length(operations) = 1;
@@ -107,7 +114,8 @@ DECLARE
 BEGIN
     IF is_single AND operations -> 0 -> 'set' -> 0 ->> 0 = operations -> 0 ->> 'path' THEN
         SELECT d.gone, d.paths, d.vals, d.added, d.bytes INTO gone, paths, vals, added, bytes
-        FROM metadata.difference_of_one(conversation, operations -> 0 ->> 'path', operations -> 0 -> 'set' -> 0 ->> 1) d;
+        FROM metadata.difference_of_one(conversation, operations -> 0 ->> 'path',
+            operations -> 0 -> 'set' -> 0 ->> 1) d;
         RETURN;
     END IF;
 
@@ -115,15 +123,18 @@ BEGIN
     -- equivalent.
     IF is_single THEN
         path := operations -> 0 ->> 'path';
-        exact := CASE WHEN jsonb_array_length(operations -> 0 -> 'set') > 0 THEN metadata.prefixes(path) ELSE ARRAY[path] END;
+        exact := CASE WHEN jsonb_array_length(operations -> 0 -> 'set') > 0 THEN metadata.prefixes(path)
+            ELSE ARRAY[path] END;
         lower_bounds := ARRAY[metadata.lower_bound(path)];
         upper_bounds := ARRAY[metadata.upper_bound(path)];
     ELSE
         SELECT coalesce(array_agg(DISTINCT e.path), '{}') INTO exact
         FROM jsonb_array_elements(operations) o(v)
         CROSS JOIN LATERAL unnest(
-            CASE WHEN jsonb_array_length(o.v -> 'set') > 0 THEN metadata.prefixes(o.v ->> 'path') ELSE ARRAY[o.v ->> 'path'] END) e(path);
-        SELECT array_agg(metadata.lower_bound(p.path)), array_agg(metadata.upper_bound(p.path)) INTO lower_bounds, upper_bounds
+            CASE WHEN jsonb_array_length(o.v -> 'set') > 0 THEN metadata.prefixes(o.v ->> 'path')
+                ELSE ARRAY[o.v ->> 'path'] END) e(path);
+        SELECT array_agg(metadata.lower_bound(p.path)), array_agg(metadata.upper_bound(p.path))
+        INTO lower_bounds, upper_bounds
         FROM (SELECT DISTINCT o.v ->> 'path' AS path FROM jsonb_array_elements(operations) o(v)) p;
     END IF;
 
@@ -148,15 +159,18 @@ BEGIN
     ELSE
         SELECT s.paths, s.vals INTO new_paths, new_vals FROM metadata.survivors(operations, old_paths, old_vals) s;
     END IF;
-    bytes := bytes + (SELECT coalesce(sum(octet_length(n.path) + octet_length(n.value)), 0) FROM unnest(new_paths, new_vals) n(path, value));
+    bytes := bytes + (SELECT coalesce(sum(octet_length(n.path) + octet_length(n.value)), 0)
+        FROM unnest(new_paths, new_vals) n(path, value));
 
     IF old_paths = '{}' OR old_paths = new_paths THEN
         gone := '{}';
     ELSE
-        SELECT coalesce(array_agg(o.path), '{}') INTO gone FROM (SELECT unnest(old_paths) AS path EXCEPT SELECT unnest(new_paths)) o;
+        SELECT coalesce(array_agg(o.path), '{}') INTO gone
+        FROM (SELECT unnest(old_paths) AS path EXCEPT SELECT unnest(new_paths)) o;
     END IF;
 
-    SELECT coalesce(array_agg(n.path ORDER BY n.path COLLATE "C"), '{}'), coalesce(array_agg(n.value ORDER BY n.path COLLATE "C"), '{}'),
+    SELECT coalesce(array_agg(n.path ORDER BY n.path COLLATE "C"), '{}'),
+        coalesce(array_agg(n.value ORDER BY n.path COLLATE "C"), '{}'),
         count(*) FILTER (WHERE o.path IS NULL)
     INTO paths, vals, added
     FROM unnest(new_paths, new_vals) n(path, value)
@@ -168,7 +182,8 @@ $$;
 -- Updates the stored size of a tree before its leaves are written. Outcomes: 'ok'; 'too_many_keys' or 'too_large' if
 -- the tree would exceed a limit (NULL: none), in which case nothing was updated. A tree that exceeds a limit can still
 -- change, if it does not grow. The caller holds the conversation's lock.
-CREATE OR REPLACE FUNCTION metadata.resize(conversation uuid, by_bytes bigint, by_leaves bigint, max_keys bigint, max_bytes bigint) RETURNS text
+CREATE OR REPLACE FUNCTION metadata.resize(conversation uuid, by_bytes bigint, by_leaves bigint, max_keys bigint,
+    max_bytes bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     size record;
@@ -194,7 +209,8 @@ $$;
 
 -- Returns the limit (NULL: none) that the operations would exceed, 'too_many_keys' or 'too_large'; NULL: none. The
 -- caller holds the conversation's lock.
-CREATE OR REPLACE FUNCTION metadata.outgrown(conversation uuid, operations jsonb, max_keys bigint, max_bytes bigint) RETURNS text
+CREATE OR REPLACE FUNCTION metadata.outgrown(conversation uuid, operations jsonb, max_keys bigint, max_bytes bigint)
+RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     size record;
@@ -210,7 +226,8 @@ BEGIN
     IF max_keys IS NULL AND size.bytes + octet_length(operations::text) <= max_bytes THEN RETURN NULL; END IF;
     SELECT * INTO change FROM metadata.difference(conversation, operations);
     RETURN CASE
-        WHEN change.added > cardinality(change.gone) AND size.leaves + change.added - cardinality(change.gone) > max_keys THEN 'too_many_keys'
+        WHEN change.added > cardinality(change.gone)
+            AND size.leaves + change.added - cardinality(change.gone) > max_keys THEN 'too_many_keys'
         WHEN change.bytes > 0 AND size.bytes + change.bytes > max_bytes THEN 'too_large'
     END;
 END
@@ -220,7 +237,8 @@ $$;
 -- removed leaf is reported as the deletion of its highest ancestor that is now empty. It is not reported if a value now
 -- stands above it, and by its own path if values now stand below it. `is_indexed`: the conversation's flag.
 CREATE OR REPLACE FUNCTION metadata.write(
-    conversation uuid, gone text[], paths text[], vals text[], at_position bigint, is_indexed boolean DEFAULT false) RETURNS jsonb
+    conversation uuid, gone text[], paths text[], vals text[], at_position bigint, is_indexed boolean DEFAULT false)
+        RETURNS jsonb
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     deleted text[] := '{}';
@@ -230,14 +248,16 @@ BEGIN
     IF kept_at IS NOT NULL THEN
         INSERT INTO metadata.kept_leaf (conversation_id, node, position, until_position, path, value)
         SELECT conversation, metadata.fork_node(l.position, at_position - 1), l.position, at_position, l.path, l.value
-        FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone || paths) AND l.position <= kept_at;
+        FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone || paths)
+            AND l.position <= kept_at;
     END IF;
     IF is_indexed THEN PERFORM metadata.index_leaves(conversation, gone, paths, vals); END IF;
     IF cardinality(gone) > 0 THEN
         DELETE FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone);
     END IF;
     IF cardinality(gone) = 0 AND cardinality(paths) = 1 THEN
-        INSERT INTO metadata.leaf AS l (conversation_id, path, value, position) VALUES (conversation, paths[1], vals[1], at_position)
+        INSERT INTO metadata.leaf AS l (conversation_id, path, value, position)
+        VALUES (conversation, paths[1], vals[1], at_position)
         ON CONFLICT (conversation_id, path) DO UPDATE SET value = excluded.value, position = excluded.position;
         RETURN jsonb_build_array(jsonb_build_array(paths[1], vals[1]));
     END IF;
@@ -254,7 +274,8 @@ BEGIN
         ), emptied AS MATERIALIZED (
             SELECT d.path FROM (SELECT DISTINCT a.path FROM ancestor a) d
             WHERE (SELECT true FROM metadata.leaf l
-                WHERE l.conversation_id = conversation AND l.path > d.path || '.' AND l.path < d.path || '/' LIMIT 1) IS NULL
+                WHERE l.conversation_id = conversation AND l.path > d.path || '.'
+                    AND l.path < d.path || '/' LIMIT 1) IS NULL
         ), announced AS (
             SELECT coalesce((array_agg(e.path ORDER BY a.n) FILTER (WHERE e.path IS NOT NULL))[1], a.leaf) AS path
             FROM ancestor a
@@ -305,7 +326,8 @@ $$;
 --
 -- `is_shared`: true if the transaction is shared with statements of other callers.
 CREATE OR REPLACE FUNCTION metadata.patch(
-    app uuid, conversation uuid, actor text, operations jsonb, origin_connection bigint, origin_request bigint, max_keys bigint,
+    app uuid, conversation uuid, actor text, operations jsonb, origin_connection bigint, origin_request bigint,
+    max_keys bigint,
     max_bytes bigint DEFAULT NULL, is_shared boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT effects jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -330,17 +352,21 @@ BEGIN
         RETURN;
     END IF;
     IF is_shared AND cardinality(change.gone) + cardinality(change.paths)
-        + (CASE WHEN begun.is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths) ELSE 0 END) > most_shared
+        + (CASE WHEN begun.is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths)
+            ELSE 0 END) > most_shared
     THEN
         outcome := 'large';
         RETURN;
     END IF;
-    outcome := metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), max_keys, max_bytes);
+    outcome := metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), max_keys,
+        max_bytes);
     IF outcome <> 'ok' THEN RETURN; END IF;
 
-    effects := metadata.write(conversation, change.gone, change.paths, change.vals, begun.position + 1, begun.is_indexed);
+    effects := metadata.write(conversation, change.gone, change.paths, change.vals, begun.position + 1,
+        begun.is_indexed);
     SELECT * INTO appended FROM conversations.append_change(
-        conversation, 3::smallint, actor, origin_connection, origin_request, NULL::uuid, NULL::bigint, jsonb_build_object('effects', effects));
+        conversation, conversations.kind_metadata(), actor, origin_connection, origin_request, NULL::uuid, NULL::bigint,
+        jsonb_build_object('effects', effects));
     "position" := appended.position;
     created_at := appended.created_at;
     message_count := appended.message_count;
@@ -349,7 +375,8 @@ $$;
 
 -- Writes a conversation's first tree, whose limits the caller has checked. If one path is a prefix of another, only the
 -- longer one is stored. The caller updates the indexes.
-CREATE OR REPLACE FUNCTION metadata.create_tree(conversation uuid, paths text[], vals text[], at_position bigint) RETURNS void
+CREATE OR REPLACE FUNCTION metadata.create_tree(conversation uuid, paths text[], vals text[], at_position bigint)
+RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH written AS (
         INSERT INTO metadata.leaf (conversation_id, path, value, position)
@@ -370,7 +397,8 @@ $$;
 CREATE OR REPLACE FUNCTION metadata.equals_tree(conversation uuid, paths text[], vals text[]) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT NOT EXISTS (
-        SELECT FROM (SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = equals_tree.conversation) stored
+        SELECT FROM (SELECT l.path, l.value FROM metadata.leaf l
+            WHERE l.conversation_id = equals_tree.conversation) stored
         FULL JOIN unnest(equals_tree.paths, equals_tree.vals) given(path, value) ON given.path = stored.path
         WHERE stored.value IS DISTINCT FROM given.value)
 $$;
@@ -379,5 +407,5 @@ GRANT EXECUTE ON FUNCTION
     metadata.outgrown, metadata.apply, metadata.create_tree, metadata.equals_tree TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION
-    metadata.prefixes, metadata.lower_bound, metadata.upper_bound, metadata.difference_of_one, metadata.survivors, metadata.difference,
-    metadata.resize, metadata.write, metadata.patch TO strata_metadata;
+    metadata.prefixes, metadata.lower_bound, metadata.upper_bound, metadata.difference_of_one, metadata.survivors,
+    metadata.difference, metadata.resize, metadata.write, metadata.patch TO strata_metadata;

@@ -20,12 +20,14 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN
     -- Get the transaction number before reading the indexes.
     PERFORM pg_current_xact_id();
-    NEW.is_indexed := NEW.is_indexed OR EXISTS (SELECT FROM metadata.index_path i WHERE i.app_id = NEW.app_id AND i.removed_at IS NULL);
+    NEW.is_indexed := NEW.is_indexed
+        OR EXISTS (SELECT FROM metadata.index_path i WHERE i.app_id = NEW.app_id AND i.removed_at IS NULL);
     RETURN NEW;
 END
 $$;
 
-CREATE OR REPLACE TRIGGER note_indexes BEFORE INSERT ON conversations.conversation FOR EACH ROW EXECUTE FUNCTION metadata.note_indexes();
+CREATE OR REPLACE TRIGGER note_indexes BEFORE INSERT ON conversations.conversation
+    FOR EACH ROW EXECUTE FUNCTION metadata.note_indexes();
 
 -- Deletes the index entries of a conversation that was deleted for all.
 CREATE OR REPLACE FUNCTION metadata.forget_indexed() RETURNS trigger
@@ -42,24 +44,29 @@ WHEN (NEW.deleted_position IS NOT NULL AND NEW.is_indexed) EXECUTE FUNCTION meta
 -- Sets the index entries of some users (an empty id: the app's) to a value; NULL: deletes them. The caller holds the
 -- conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.set_index_entries(
-    p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_users text[], p_value text) RETURNS void
+    p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_users text[], p_value text)
+        RETURNS void
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     IF p_value IS NULL THEN
-        DELETE FROM metadata.index_entry e WHERE e.conversation_id = p_conversation AND e.path_id = p_path_id AND e.user_id = ANY (p_users);
+        DELETE FROM metadata.index_entry e WHERE e.conversation_id = p_conversation AND e.path_id = p_path_id
+            AND e.user_id = ANY (p_users);
     ELSE
         INSERT INTO metadata.index_entry AS e (conversation_id, path_id, user_id, app_id, value_key, created_at)
         SELECT p_conversation, p_path_id, u.id, p_app, k.value_key, p_created_at
         FROM unnest(p_users) u(id) CROSS JOIN (SELECT metadata.index_key(p_value) AS value_key) k
-        ON CONFLICT (conversation_id, path_id, user_id) DO UPDATE SET value_key = excluded.value_key WHERE e.value_key <> excluded.value_key;
+        ON CONFLICT (conversation_id, path_id, user_id) DO UPDATE SET value_key = excluded.value_key
+        WHERE e.value_key <> excluded.value_key;
     END IF;
 END
 $$;
 
 -- Updates the index entries for removed and changed leaves of an indexed conversation: those of the app and of present
 -- participants. Former participants keep their entries. The caller holds the conversation's lock.
-CREATE OR REPLACE FUNCTION metadata.index_leaves(p_conversation uuid, p_gone text[], p_paths text[], p_vals text[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+CREATE OR REPLACE FUNCTION metadata.index_leaves(p_conversation uuid, p_gone text[], p_paths text[], p_vals text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     c record;
     users text[];
@@ -68,20 +75,24 @@ BEGIN
     SELECT x.app_id, x.created_at INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
     FOR indexed IN
         SELECT i.path_id, i.path::text FROM metadata.index_path i
-        WHERE i.app_id = c.app_id AND i.removed_at IS NULL AND (i.path = ANY (p_gone) OR i.path = ANY (p_paths)) ORDER BY i.path_id
+        WHERE i.app_id = c.app_id AND i.removed_at IS NULL AND (i.path = ANY (p_gone) OR i.path = ANY (p_paths))
+        ORDER BY i.path_id
     LOOP
         IF users IS NULL THEN
-            users := (SELECT r.user_ids || ''::text FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+            users := (SELECT r.user_ids || ''::text FROM conversations.roster r
+                WHERE r.conversation_id = p_conversation);
         END IF;
         PERFORM metadata.set_index_entries(
-            c.app_id, p_conversation, c.created_at, indexed.path_id, users, p_vals[array_position(p_paths, indexed.path)]);
+            c.app_id, p_conversation, c.created_at, indexed.path_id, users,
+            p_vals[array_position(p_paths, indexed.path)]);
     END LOOP;
 END
 $$;
 
 -- Returns the number of entries that index_leaves writes or removes for leaves at these paths.
 CREATE OR REPLACE FUNCTION metadata.count_index_entries(p_conversation uuid, p_paths text[]) RETURNS bigint
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN (
         SELECT count(*) FROM metadata.index_path i
@@ -94,14 +105,16 @@ $$;
 -- Writes the index entries of users who were added to an indexed conversation, some of them perhaps again. The caller
 -- holds the conversation's lock.
 CREATE OR REPLACE FUNCTION metadata.index_users(p_conversation uuid, p_users text[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     c record;
     indexed record;
 BEGIN
     SELECT x.app_id, x.created_at INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
     FOR indexed IN
-        SELECT i.path_id, i.path FROM metadata.index_path i WHERE i.app_id = c.app_id AND i.removed_at IS NULL ORDER BY i.path_id
+        SELECT i.path_id, i.path FROM metadata.index_path i WHERE i.app_id = c.app_id AND i.removed_at IS NULL
+        ORDER BY i.path_id
     LOOP
         PERFORM metadata.set_index_entries(
             c.app_id, p_conversation, c.created_at, indexed.path_id, p_users,
@@ -112,30 +125,35 @@ $$;
 
 -- Writes all entries of a conversation at one path, including those of former participants with the value they last
 -- saw. The caller holds the conversation's lock. Returns the number of readers.
-CREATE OR REPLACE FUNCTION metadata.index_conversation(p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_path text)
+CREATE OR REPLACE FUNCTION metadata.index_conversation(
+    p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_path text)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    users text[] := (SELECT r.user_ids || ''::text FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+    users text[] := (SELECT r.user_ids || ''::text FROM conversations.roster r
+        WHERE r.conversation_id = p_conversation);
     former text[] := ARRAY(SELECT k.user_id FROM metadata.kept_tree k WHERE k.conversation_id = p_conversation);
     present record;
     kept record;
 BEGIN
-    SELECT l.value, l.position INTO present FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path;
+    SELECT l.value, l.position INTO present FROM metadata.leaf l
+    WHERE l.conversation_id = p_conversation AND l.path = p_path;
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, users, present.value);
     IF former = '{}' THEN RETURN cardinality(users); END IF;
     -- Users who left after the value was set see that value. The others see a kept value, or none. The loop runs over
     -- values, not over users.
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, former, NULL);
     FOR kept IN
-        SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path
-        UNION ALL SELECT present.value, present.position, 9223372036854775807 WHERE present.position IS NOT NULL
+        SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l
+        WHERE l.conversation_id = p_conversation AND l.path = p_path
+        UNION ALL SELECT present.value, present.position, conversations.end_of_log() WHERE present.position IS NOT NULL
     LOOP
         PERFORM metadata.set_index_entries(
             p_app, p_conversation, p_created_at, p_path_id,
             ARRAY(
                 SELECT k.user_id FROM metadata.kept_tree k
-                WHERE k.conversation_id = p_conversation AND k.position >= kept.position AND k.position < kept.until_position),
+                WHERE k.conversation_id = p_conversation AND k.position >= kept.position
+                    AND k.position < kept.until_position),
             kept.value);
     END LOOP;
     RETURN cardinality(users) + cardinality(former);
@@ -145,7 +163,8 @@ $$;
 CREATE OR REPLACE FUNCTION metadata.apps_with_unfinished_indexes() RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    RETURN ARRAY(SELECT DISTINCT i.app_id FROM metadata.index_path i WHERE i.ready_at IS NULL OR i.removed_at IS NOT NULL);
+    RETURN ARRAY(SELECT DISTINCT i.app_id FROM metadata.index_path i
+        WHERE i.ready_at IS NULL OR i.removed_at IS NOT NULL);
 END
 $$;
 
@@ -153,7 +172,8 @@ $$;
 -- entries. 0: no work is possible at the moment. NULL: no index is unfinished. Concurrent calls work on different
 -- indexes.
 CREATE OR REPLACE FUNCTION metadata.build_indexes(p_app uuid, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     i metadata.index_path;
     present xid8;
@@ -162,8 +182,10 @@ DECLARE
 BEGIN
     -- Choose an index that waits for its fence only if there is no other. Choose among the others at random, so that
     -- one that cannot be built does not block the rest.
-    SELECT x.* INTO i FROM metadata.index_path x WHERE x.app_id = p_app AND (x.ready_at IS NULL OR x.removed_at IS NOT NULL)
-    ORDER BY coalesce(x.fence >= oldest AND x.fence < pg_snapshot_xmax(pg_current_snapshot()), false), random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    SELECT x.* INTO i FROM metadata.index_path x
+    WHERE x.app_id = p_app AND (x.ready_at IS NULL OR x.removed_at IS NOT NULL)
+    ORDER BY coalesce(x.fence >= oldest AND x.fence < pg_snapshot_xmax(pg_current_snapshot()), false),
+        random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN NULL; END IF;
     -- Writers that did not see the index, or its removal, got their numbers before this transaction gets its own,
     -- because it has seen it. (A greater number belongs to another cluster, of which this one is a restored backup.)
@@ -173,7 +195,8 @@ BEGIN
         RETURN 0;
     END IF;
     IF oldest <= i.fence THEN RETURN 0; END IF;
-    worked := CASE WHEN i.removed_at IS NULL THEN metadata.build_index(i, p_limit) ELSE metadata.clear_index(i, p_limit) END;
+    worked := CASE WHEN i.removed_at IS NULL THEN metadata.build_index(i, p_limit)
+        ELSE metadata.clear_index(i, p_limit) END;
     RETURN greatest(worked, 1);
 END
 $$;
@@ -181,7 +204,8 @@ $$;
 -- Adds a batch of conversations, in the order of their ids, to an index. Returns the number of conversations read,
 -- including those of other apps.
 CREATE OR REPLACE FUNCTION metadata.build_index(i metadata.index_path, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET enable_bitmapscan = off AS $$
 DECLARE
     -- The maximum number of conversations locked in one transaction.
     most CONSTANT bigint := 200;
@@ -248,7 +272,8 @@ END
 $$;
 
 -- Lists the key paths of an app, by path, with the state 'building' or 'ready'.
-CREATE OR REPLACE FUNCTION metadata.indexes_of(p_app uuid) RETURNS TABLE (path text, state text, created_at timestamptz, ready_at timestamptz)
+CREATE OR REPLACE FUNCTION metadata.indexes_of(p_app uuid)
+RETURNS TABLE (path text, state text, created_at timestamptz, ready_at timestamptz)
 LANGUAGE sql STABLE SECURITY DEFINER ROWS 16 SET search_path = pg_catalog, pg_temp AS $$
     SELECT i.path, CASE WHEN i.ready_at IS NULL THEN 'building' ELSE 'ready' END, i.created_at, i.ready_at
     FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NULL ORDER BY i.path
@@ -275,13 +300,15 @@ BEGIN
         outcome := 'found';
     ELSIF (SELECT count(*) FROM metadata.indexes_of(p_app)) >= p_most THEN
         outcome := 'too_many';
-    ELSIF (SELECT count(*) FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NOT NULL) >= p_most THEN
+    ELSIF (SELECT count(*) FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NOT NULL) >= p_most
+    THEN
         outcome := 'removing';
     ELSE
         INSERT INTO metadata.index_path (app_id, path) VALUES (p_app, p_path);
         outcome := 'created';
     END IF;
-    SELECT i.path, i.state, i.created_at, i.ready_at INTO add_index.path, add_index.state, add_index.created_at, add_index.ready_at
+    SELECT i.path, i.state, i.created_at, i.ready_at
+    INTO add_index.path, add_index.state, add_index.created_at, add_index.ready_at
     FROM metadata.indexes_of(p_app) i WHERE i.path = p_path;
     RETURN NEXT;
 END
@@ -292,7 +319,8 @@ $$;
 CREATE OR REPLACE FUNCTION metadata.remove_index(p_app uuid, p_path text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    UPDATE metadata.index_path i SET removed_at = now(), fence = NULL WHERE i.app_id = p_app AND i.path = p_path AND i.removed_at IS NULL;
+    UPDATE metadata.index_path i SET removed_at = now(), fence = NULL
+    WHERE i.app_id = p_app AND i.path = p_path AND i.removed_at IS NULL;
     RETURN FOUND;
 END
 $$;
@@ -313,12 +341,15 @@ CREATE OR REPLACE FUNCTION metadata.find_conversations(
     p_app uuid, p_user text, p_path text, p_kind text, p_value text, p_page_size bigint, p_from_id uuid, p_most bigint,
     OUT outcome text, OUT ids uuid[], OUT total bigint, OUT has_more boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off AS $$
 DECLARE
     i metadata.index_path;
     -- The first key, and the first key after the range.
-    low bytea := CASE p_kind WHEN 'exists' THEN '' WHEN 'equal' THEN metadata.index_key(p_value) ELSE convert_to(p_value, 'UTF8') END;
-    high bytea := CASE p_kind WHEN 'exists' THEN '\xff' WHEN 'equal' THEN low || '\x00'::bytea ELSE low || decode(repeat('ff', 40), 'hex') END;
+    low bytea := CASE p_kind WHEN 'exists' THEN '' WHEN 'equal' THEN metadata.index_key(p_value)
+        ELSE convert_to(p_value, 'UTF8') END;
+    high bytea := CASE p_kind WHEN 'exists' THEN '\xff' WHEN 'equal' THEN low || '\x00'::bytea
+        ELSE low || decode(repeat('ff', 40), 'hex') END;
     from_key bytea := low;
     from_time timestamptz := 'infinity';
     from_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -330,7 +361,8 @@ BEGIN
 
     IF p_from_id IS NOT NULL THEN
         SELECT e.value_key, e.created_at, e.conversation_id INTO from_key, from_time, from_id
-        FROM metadata.index_entry e WHERE e.conversation_id = p_from_id AND e.path_id = i.path_id AND e.user_id = p_user;
+        FROM metadata.index_entry e WHERE e.conversation_id = p_from_id AND e.path_id = i.path_id
+            AND e.user_id = p_user;
         -- A cursor that does not match any longer still has a place among equal values.
         IF p_kind = 'equal' AND from_key IS DISTINCT FROM low THEN
             from_key := low;
@@ -355,7 +387,8 @@ BEGIN
     IF p_kind <> 'equal' AND cardinality(ids) <= p_page_size THEN
         ids := ids || ARRAY(
             SELECT e.conversation_id FROM metadata.index_entry e
-            WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key > from_key AND e.value_key < high
+            WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key > from_key
+                AND e.value_key < high
                 AND CASE WHEN p_user = '' THEN true ELSE (
                     SELECT u.is_listed FROM conversations.user_conversation u
                     WHERE u.app_id = p_app AND u.user_id = p_user AND u.conversation_id = e.conversation_id) END
@@ -366,7 +399,8 @@ BEGIN
     total := (
         SELECT count(*) FROM (
             SELECT FROM metadata.index_entry e
-            WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key >= low AND e.value_key < high
+            WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key >= low
+                AND e.value_key < high
                 AND CASE WHEN p_user = '' THEN true ELSE (
                     SELECT u.is_listed FROM conversations.user_conversation u
                     WHERE u.app_id = p_app AND u.user_id = p_user AND u.conversation_id = e.conversation_id) END
@@ -376,7 +410,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    metadata.index_users, metadata.apps_with_unfinished_indexes, metadata.build_indexes, metadata.indexes_of, metadata.add_index,
-    metadata.remove_index, metadata.find_conversations TO strata_conversations;
+    metadata.index_users, metadata.apps_with_unfinished_indexes, metadata.build_indexes, metadata.indexes_of,
+    metadata.add_index, metadata.remove_index, metadata.find_conversations TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION metadata.index_leaves, metadata.count_index_entries TO strata_metadata;

@@ -104,15 +104,6 @@ BEGIN
 END
 $$;
 
--- Returns the maximum size, in bytes, of a tree in an answer: 48 MiB, so that the answer has less than the 64 MiB of a
--- call between services. A larger tree is not read.
-CREATE OR REPLACE FUNCTION metadata.largest_tree() RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 50331648;
-
--- Returns the maximum size, in bytes, of a tree in the details of an error, which has at most 4 MiB.
-CREATE OR REPLACE FUNCTION metadata.error_tree() RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2097152;
-
 -- Returns a conversation's tree. NULL: it has more than `room` bytes. The sizes of nearly all trees are known before
 -- they are read.
 --
@@ -182,7 +173,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree, metadata.sweep, metadata.kept_leaves, metadata.kept_tree_of,
-    metadata.present_tree, metadata.largest_tree, metadata.error_tree, metadata.tree_within TO strata_conversations;
+    metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree, metadata.sweep, metadata.kept_leaves,
+    metadata.kept_tree_of, metadata.present_tree, metadata.tree_within TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION metadata.fork_node TO strata_metadata;

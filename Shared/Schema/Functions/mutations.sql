@@ -9,9 +9,14 @@ CREATE OR REPLACE FUNCTION conversations.begin_mutation(p_app uuid, p_user text,
 LANGUAGE plpgsql VOLATILE ROWS 1 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(hashtextextended(p_user, uuid_hash_extended(p_id, uuid_hash_extended(p_app, 5)))) THEN RETURN; END IF;
+    IF NOT pg_try_advisory_xact_lock(hashtextextended(p_user, uuid_hash_extended(p_id, uuid_hash_extended(p_app, 5))))
+    THEN
+        RETURN;
+    END IF;
     -- Check under the lock, to see rows that another transaction has committed in between.
-    IF EXISTS (SELECT FROM conversations.mutation m WHERE m.app_id = p_app AND m.user_id = p_user AND m.id = p_id) THEN RETURN; END IF;
+    IF EXISTS (SELECT FROM conversations.mutation m WHERE m.app_id = p_app AND m.user_id = p_user AND m.id = p_id) THEN
+        RETURN;
+    END IF;
     app_id := p_app;
     RETURN NEXT;
 END
@@ -31,14 +36,18 @@ BEGIN
     IF NOT FOUND OR p.is_hidden THEN RETURN 0; END IF;
     FOR h IN
         SELECT c.position, c.kind, c.actor, c.ordinal, c.operations FROM conversations.change c
-        WHERE c.conversation_id = p_conversation AND c.position > p.hidden_up_to AND c.position <= coalesce(p.left_position, 9223372036854775807)
+        WHERE c.conversation_id = p_conversation AND c.position > p.hidden_up_to
+            AND c.position <= coalesce(p.left_position, conversations.end_of_log())
         ORDER BY c.position DESC LIMIT 256
     LOOP
-        CONTINUE WHEN h.kind = 7 AND NOT h.operations @> jsonb_build_array(jsonb_build_object('user', p_user));
-        CONTINUE WHEN h.kind = 8 AND h.actor <> p_user;
-        CONTINUE WHEN h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
+        CONTINUE WHEN h.kind = conversations.kind_receipts()
+            AND NOT h.operations @> jsonb_build_array(jsonb_build_object('user', p_user));
+        CONTINUE WHEN h.kind = conversations.kind_all_read() AND h.actor <> p_user;
+        CONTINUE
+            WHEN h.kind IN (conversations.kind_message_created(), conversations.kind_message_deleted(),
+                conversations.kind_parts()) AND NOT conversations.may_see(p, h.ordinal);
         -- If a message was deleted since, users receive only the deletion.
-        CONTINUE WHEN h.kind IN (5, 9) AND NOT EXISTS (
+        CONTINUE WHEN h.kind IN (conversations.kind_message_created(), conversations.kind_parts()) AND NOT EXISTS (
             SELECT FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal = h.ordinal);
         RETURN h.position;
     END LOOP;
@@ -50,8 +59,8 @@ $$;
 -- stores nothing. Returns the positions at which the client receives the change. For a change without effect, this is
 -- the latest change that the user receives: of the conversation, or without one (NULL) of the user's own log.
 CREATE OR REPLACE FUNCTION conversations.end_mutation(
-    p_app uuid, p_user text, p_id uuid, p_fingerprint bigint, p_outcome text, p_conversation uuid, p_position bigint, p_user_position bigint,
-    p_object uuid, OUT "position" bigint, OUT user_position bigint)
+    p_app uuid, p_user text, p_id uuid, p_fingerprint bigint, p_outcome text, p_conversation uuid, p_position bigint,
+    p_user_position bigint, p_object uuid, OUT "position" bigint, OUT user_position bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF p_outcome IS NULL OR p_outcome NOT IN ('ok', 'none', 'created', 'found') THEN RETURN; END IF;
@@ -65,8 +74,10 @@ BEGIN
                 (SELECT l.position FROM conversations.user_log l WHERE l.app_id = p_app AND l.user_id = p_user), 0);
         END IF;
     END IF;
-    INSERT INTO conversations.mutation (app_id, user_id, id, fingerprint, outcome, position, user_position, object, created_at)
-    VALUES (p_app, p_user, p_id, p_fingerprint, p_outcome, end_mutation.position, end_mutation.user_position, p_object, clock_timestamp());
+    INSERT INTO conversations.mutation (app_id, user_id, id, fingerprint, outcome, position, user_position, object,
+        created_at)
+    VALUES (p_app, p_user, p_id, p_fingerprint, p_outcome, end_mutation.position, end_mutation.user_position, p_object,
+        clock_timestamp());
 END
 $$;
 
@@ -91,7 +102,8 @@ DECLARE
 BEGIN
     DELETE FROM conversations.mutation m WHERE m.ctid IN (
         SELECT x.ctid FROM conversations.mutation x
-        WHERE x.created_at < now() - greatest(keep, interval '48 hours') ORDER BY x.created_at LIMIT p_limit FOR UPDATE SKIP LOCKED);
+        WHERE x.created_at < now() - greatest(keep, interval '48 hours')
+        ORDER BY x.created_at LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS removed = ROW_COUNT;
     RETURN removed;
 END
@@ -101,4 +113,5 @@ GRANT EXECUTE ON FUNCTION
     conversations.told_position, conversations.change_nothing, conversations.sweep_mutations TO strata_conversations;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.begin_mutation, conversations.end_mutation, conversations.find_mutation TO strata_conversations, strata_metadata;
+    conversations.begin_mutation, conversations.end_mutation, conversations.find_mutation TO strata_conversations,
+    strata_metadata;

@@ -31,17 +31,22 @@ BEGIN
     SELECT a.added_by, a.stranger_additions AS most INTO rule FROM conversations.app a WHERE a.id = p_app;
     IF NOT FOUND THEN RETURN 'ok'; END IF;
     IF rule.added_by = 'server' THEN RETURN 'server_only'; END IF;
-    IF rule.added_by = 'followed' AND cardinality(conversations.followers_among(p_app, p_actor, others)) < cardinality(others) THEN
+    IF rule.added_by = 'followed' AND cardinality(conversations.followers_among(p_app, p_actor, others)) < cardinality(
+        others)
+    THEN
         RETURN 'not_followed';
     END IF;
 
     -- A time far in the future was written before the clock was set back.
     WITH counted AS (
         INSERT INTO conversations.addition AS a (app_id, user_id, added_by, since, number)
-        SELECT p_app, u.id, p_actor, clock_timestamp(), 1 FROM unnest(others) WITH ORDINALITY u(id, n) WHERE rule.most > 0 ORDER BY u.n
+        SELECT p_app, u.id, p_actor, clock_timestamp(), 1 FROM unnest(others) WITH ORDINALITY u(id, n)
+        WHERE rule.most > 0 ORDER BY u.n
         ON CONFLICT (app_id, user_id, added_by) DO UPDATE SET
-            since = CASE WHEN a.since BETWEEN excluded.since - period AND excluded.since + period THEN a.since ELSE excluded.since END,
-            number = CASE WHEN a.since BETWEEN excluded.since - period AND excluded.since + period THEN a.number + 1 ELSE 1 END
+            since = CASE WHEN a.since BETWEEN excluded.since - period AND excluded.since + period THEN a.since
+                ELSE excluded.since END,
+            number = CASE WHEN a.since BETWEEN excluded.since - period AND excluded.since + period THEN a.number + 1
+                ELSE 1 END
         WHERE a.number < rule.most OR a.since NOT BETWEEN excluded.since - period AND excluded.since + period
         RETURNING a.user_id
     )
@@ -54,7 +59,8 @@ BEGIN
         RETURN 'ok';
     END IF;
     FOREACH counted_user IN ARRAY counted LOOP
-        UPDATE conversations.addition a SET number = a.number - 1 WHERE a.app_id = p_app AND a.user_id = counted_user AND a.added_by = p_actor;
+        UPDATE conversations.addition a SET number = a.number - 1
+        WHERE a.app_id = p_app AND a.user_id = counted_user AND a.added_by = p_actor;
     END LOOP;
     RETURN 'too_often';
 END
@@ -76,10 +82,12 @@ $$;
 
 -- Adds participants to a conversation, new ones and former ones. All present messages count as read for them. Messages
 -- that they had hidden stay hidden.
-CREATE OR REPLACE FUNCTION conversations.let_in(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
+CREATE OR REPLACE FUNCTION conversations.let_in(c conversations.conversation, p_users text[], p_position bigint)
+RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    everything int8multirange := CASE WHEN c.message_count > 0 THEN int8multirange(int8range(1, c.message_count, '[]')) ELSE '{}' END;
+    everything int8multirange := CASE WHEN c.message_count > 0 THEN int8multirange(int8range(1, c.message_count, '[]'))
+        ELSE '{}' END;
 BEGIN
     INSERT INTO conversations.participant AS p (
         conversation_id, user_id, app_id, first_joined, joined, read, uncounted, hidden_count)
@@ -107,8 +115,10 @@ $$;
 -- Applies a change of participants that has been decided: one position, one entry in the log. `c` and `p_before` are
 -- the former state, under the lock. `p_added` and `p_removed` are sorted, and not both empty.
 CREATE OR REPLACE FUNCTION conversations.change_roster(
-    c conversations.conversation, p_before text[], p_added text[], p_removed text[], p_actor text, p_oc bigint, p_or bigint,
-    OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT participants text[], OUT distinct_cleared boolean)
+    c conversations.conversation, p_before text[], p_added text[], p_removed text[], p_actor text,
+    p_origin_connection bigint, p_origin_request bigint,
+    OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT participants text[],
+    OUT distinct_cleared boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -116,12 +126,14 @@ DECLARE
     kept_from text[];
 BEGIN
     distinct_cleared := c.is_distinct;
-    participants := conversations.sorted_users(ARRAY(SELECT unnest(p_before || p_added) EXCEPT SELECT unnest(p_removed)));
+    participants := conversations.sorted_users(ARRAY(SELECT unnest(p_before || p_added)
+        EXCEPT SELECT unnest(p_removed)));
 
     SELECT a.position, a.created_at, a.message_count
     INTO change_roster.position, change_roster.created_at, change_roster.message_count
     FROM conversations.append_change(
-        c.id, 2::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+        c.id, conversations.kind_participants(), p_actor, p_origin_connection, p_origin_request, NULL::uuid,
+        NULL::bigint,
         jsonb_build_object('added', p_added, 'removed', p_removed, 'distinct_cleared', c.is_distinct)) a;
 
     UPDATE conversations.roster r SET user_ids = change_roster.participants WHERE r.conversation_id = c.id;
@@ -145,15 +157,18 @@ BEGIN
         FOREACH leaver IN ARRAY p_removed LOOP
             PERFORM metadata.keep_tree(c.id, leaver);
         END LOOP;
-        INSERT INTO conversations.kept_receipts AS k (conversation_id, user_id, users, left_ordinals, reads, delivereds, packed)
+        INSERT INTO conversations.kept_receipts AS k (
+            conversation_id, user_id, users, left_ordinals, reads, delivereds, packed)
         SELECT c.id, l.id, s.users, s.left_ordinals, s.reads, s.delivereds, s.packed
         FROM unnest(p_removed) l(id)
         CROSS JOIN (
-            SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals, array_agg(p.read) AS reads,
+            SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals,
+                array_agg(p.read) AS reads,
                 array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed
             FROM conversations.participant p WHERE p.conversation_id = c.id) s
         ON CONFLICT (conversation_id, user_id) DO UPDATE
-        SET users = excluded.users, left_ordinals = excluded.left_ordinals, reads = excluded.reads, delivereds = excluded.delivereds,
+        SET users = excluded.users, left_ordinals = excluded.left_ordinals, reads = excluded.reads,
+            delivereds = excluded.delivereds,
             packed = excluded.packed;
     END IF;
 END
@@ -190,12 +205,14 @@ $$;
 -- - 'deleted': only for the app's own server (no actor).
 -- - 'none_left': the patch of the app's own server would remove all participants.
 CREATE OR REPLACE FUNCTION conversations.patch_participants(
-    p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
+    p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb,
+    p_origin_connection bigint, p_origin_request bigint,
     p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL, p_is_limited boolean DEFAULT false,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
-    OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT receipt_policy bigint,
-    OUT metadata_position bigint,
-    OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[])
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[],
+    OUT removed text[], OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz,
+    OUT receipt_policy bigint, OUT metadata_position bigint,
+    OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[],
+    OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -234,11 +251,13 @@ BEGIN
     IF cardinality(added) + cardinality(removed) > 0 THEN
         SELECT t.position, t.created_at, t.distinct_cleared
         INTO patch_participants.position, patch_participants.created_at, patch_participants.distinct_cleared
-        FROM conversations.change_roster(c, before, added, removed, p_actor, p_oc, p_or) t;
-        SELECT coalesce(array_agg(p.user_id ORDER BY p.user_id), '{}'), coalesce(array_agg(p.uncounted ORDER BY p.user_id), '{}'),
+        FROM conversations.change_roster(c, before, added, removed, p_actor, p_origin_connection, p_origin_request) t;
+        SELECT coalesce(array_agg(p.user_id ORDER BY p.user_id), '{}'),
+            coalesce(array_agg(p.uncounted ORDER BY p.user_id), '{}'),
             coalesce(array_agg(p.hidden_count ORDER BY p.user_id), '{}')
         INTO number_users, number_uncounted, number_hidden
-        FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = ANY (patch_participants.added);
+        FROM conversations.participant p WHERE p.conversation_id = p_conversation
+            AND p.user_id = ANY (patch_participants.added);
     END IF;
 
     IF p_metadata IS NOT NULL THEN
@@ -246,7 +265,8 @@ BEGIN
         IF effects IS NOT NULL THEN
             SELECT a.position, a.created_at INTO metadata_position, metadata_created_at
             FROM conversations.append_change(
-                p_conversation, 3::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+                p_conversation, conversations.kind_metadata(), p_actor, p_origin_connection, p_origin_request,
+                NULL::uuid, NULL::bigint,
                 jsonb_build_object('effects', patch_participants.effects)) a;
         END IF;
     END IF;
@@ -255,5 +275,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.addition_period, conversations.admit_additions, conversations.sweep_additions, conversations.let_in, conversations.change_roster,
-    conversations.patched_users, conversations.patch_participants TO strata_conversations;
+    conversations.addition_period, conversations.admit_additions, conversations.sweep_additions, conversations.let_in,
+    conversations.change_roster, conversations.patched_users, conversations.patch_participants TO strata_conversations;

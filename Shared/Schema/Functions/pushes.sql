@@ -4,7 +4,8 @@
 
 -- Passes a push for a user's devices to the app's webhooks, with the badge, or NULL if the app shows none. A push
 -- without a notification only updates the badge. Returns false if no webhook of the app accepts pushes.
-CREATE OR REPLACE FUNCTION conversations.hand_over_push(p_app uuid, p_push uuid, p_user text, p_notification jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION conversations.hand_over_push(p_app uuid, p_push uuid, p_user text, p_notification jsonb)
+RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     badge bigint := (SELECT b.badge FROM conversations.get_badge(p_app, p_user, false) b);
@@ -30,14 +31,17 @@ BEGIN
     -- for the lock.
     IF p_badges IS NULL THEN
         p_badges := ARRAY(
-            SELECT (SELECT b.badge FROM conversations.get_badge(p_app, u.id, false) b) FROM unnest(p_users) WITH ORDINALITY u(id, n) ORDER BY u.n);
+            SELECT (SELECT b.badge FROM conversations.get_badge(p_app, u.id, false) b)
+            FROM unnest(p_users) WITH ORDINALITY u(id, n) ORDER BY u.n);
     END IF;
     -- The order of the users prevents deadlocks between two pushes.
     FOR recipient IN
-        SELECT DISTINCT ON (u.id COLLATE "C") u.id, u.badge FROM unnest(p_users, p_badges) u(id, badge) ORDER BY u.id COLLATE "C"
+        SELECT DISTINCT ON (u.id COLLATE "C") u.id, u.badge FROM unnest(p_users, p_badges) u(id, badge)
+        ORDER BY u.id COLLATE "C"
     LOOP
         PERFORM webhooks.push(
-            p_app, push, ARRAY[recipient.id], ARRAY[recipient.badge], p_notification || coalesce(p_overrides -> recipient.id, '{}'));
+            p_app, push, ARRAY[recipient.id], ARRAY[recipient.badge],
+            p_notification || coalesce(p_overrides -> recipient.id, '{}'));
     END LOOP;
     RETURN 'ok';
 END
@@ -47,7 +51,8 @@ $$;
 CREATE OR REPLACE FUNCTION conversations.push_badge(p_app uuid, p_user text) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user AND t.type = 'apns')
+    IF NOT EXISTS (SELECT FROM conversations.push_token t
+        WHERE t.app_id = p_app AND t.user_id = p_user AND t.type = 'apns')
         OR EXISTS (SELECT FROM conversations.app a WHERE a.id = p_app AND a.badge_counts = 'disabled')
     THEN
         RETURN;

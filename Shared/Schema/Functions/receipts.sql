@@ -3,7 +3,8 @@
 
 -- Returns the ordinal of the newest message sent at this position or before; 0: none. It uses a binary search, because
 -- positions and ordinals increase together.
-CREATE OR REPLACE FUNCTION conversations.ordinal_at(p_conversation uuid, p_position bigint, p_count bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION conversations.ordinal_at(p_conversation uuid, p_position bigint, p_count bigint)
+RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     low bigint := 0;
@@ -14,7 +15,8 @@ BEGIN
     WHILE low + 1 < high LOOP
         middle := (low + high) / 2;
         SELECT m.ordinal, m.position INTO probe FROM conversations.message m
-        WHERE m.conversation_id = p_conversation AND m.ordinal >= middle AND m.ordinal < high ORDER BY m.ordinal LIMIT 1;
+        WHERE m.conversation_id = p_conversation AND m.ordinal >= middle AND m.ordinal < high
+        ORDER BY m.ordinal LIMIT 1;
         IF FOUND AND probe.position <= p_position THEN low := probe.ordinal; ELSE high := middle; END IF;
     END LOOP;
     RETURN low;
@@ -55,10 +57,11 @@ $$;
 -- and if receipts of one kind are private; 2 the reader. `hidden_froms`: the users from whom a block hides the message,
 -- joined by line feeds, which no user id contains; empty: none.
 CREATE OR REPLACE FUNCTION conversations.give_receipts(
-    p_app uuid, p_conversation uuid, p_users text[], p_messages uuid[], p_statuses bigint[], p_limit bigint, p_oc bigint, p_or bigint,
-    OUT results text[], OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT users text[], OUT messages uuid[],
-    OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT number_users text[], OUT number_uncounted bigint[],
-    OUT number_hidden bigint[], OUT hidden_froms text[])
+    p_app uuid, p_conversation uuid, p_users text[], p_messages uuid[], p_statuses bigint[], p_limit bigint,
+    p_origin_connection bigint, p_origin_request bigint,
+    OUT results text[], OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT users text[],
+    OUT messages uuid[], OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[],
+    OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[], OUT hidden_froms text[])
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -74,7 +77,8 @@ BEGIN
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     IF NOT FOUND OR c.deleted_position IS NOT NULL THEN RETURN; END IF;
     is_narrow := c.receipt_policy <> 0
-        OR (SELECT cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation) > p_limit;
+        OR (SELECT cardinality(r.user_ids) FROM conversations.roster r
+            WHERE r.conversation_id = p_conversation) > p_limit;
     users := '{}'; messages := '{}'; ordinals := '{}'; statuses := '{}'; senders := '{}'; audiences := '{}';
     number_users := '{}'; number_uncounted := '{}'; number_hidden := '{}'; hidden_froms := '{}';
 
@@ -85,20 +89,23 @@ BEGIN
         FROM unnest(p_users, p_messages, p_statuses) WITH ORDINALITY g(user_id, message_id, status, n)
         GROUP BY g.user_id ORDER BY min(g.n)
     LOOP
-        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
+        SELECT * INTO p FROM conversations.participant x
+        WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
         CONTINUE WHEN NOT FOUND;
 
         -- Select the visible messages with their former status, which includes earlier receipts of this batch. OFFSET 0
         -- makes each a lookup of one row.
         SELECT array_agg(s.place) AS places, array_agg(s.place) FILTER (WHERE s.is_new) AS new_places,
             array_agg(s.id) FILTER (WHERE s.is_new) AS ids, array_agg(s.ordinal) FILTER (WHERE s.is_new) AS ordinals,
-            array_agg(s.status) FILTER (WHERE s.is_new) AS statuses, array_agg(s.sender) FILTER (WHERE s.is_new) AS senders,
+            array_agg(s.status) FILTER (WHERE s.is_new) AS statuses,
+            array_agg(s.sender) FILTER (WHERE s.is_new) AS senders,
             array_agg(s.audience) FILTER (WHERE s.is_new) AS audiences,
             array_agg(coalesce(array_to_string(s.hidden_from, chr(10)), '')) FILTER (WHERE s.is_new) AS hidden_froms,
             array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 2) AS read,
             array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 1) AS delivered,
             jsonb_agg(jsonb_build_object(
-                'user', given.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender, 'audience', s.audience)
+                'user', given.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender,
+                'audience', s.audience)
                 || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END)
                 FILTER (WHERE s.is_new) AS effects
         INTO found_rows
@@ -119,11 +126,13 @@ BEGIN
                     SELECT m.id, m.ordinal, m.sender, m.hidden_from FROM conversations.message m
                     WHERE m.conversation_id = p_conversation AND m.ordinal = l.ordinal OFFSET 0) x
                 LEFT JOIN LATERAL (
-                    SELECT get_bit(k.read, (x.ordinal % 1024)::int) = 1 AS has_read,
-                        get_bit(k.delivered, (x.ordinal % 1024)::int) = 1 AS has_received, get_bit(k.hidden, (x.ordinal % 1024)::int) = 1 AS is_hidden
+                    SELECT conversations.has_bit(k.read, x.ordinal) AS has_read,
+                        conversations.has_bit(k.delivered, x.ordinal) AS has_received,
+                        conversations.has_bit(k.hidden, x.ordinal) AS is_hidden
                     FROM conversations.receipt_block k
-                    WHERE x.ordinal <= p.packed_up_to AND k.conversation_id = p_conversation AND k.block = x.ordinal / 1024
-                        AND k.user_id = given.user_id AND k.until_position = 9223372036854775807
+                    WHERE x.ordinal <= p.packed_up_to AND k.conversation_id = p_conversation
+                        AND k.block = x.ordinal / conversations.block_size()
+                        AND k.user_id = given.user_id AND k.until_position = conversations.end_of_log()
                     OFFSET 0) b ON true
                 WHERE conversations.may_see_by_ranges(p, x.ordinal) AND b.is_hidden IS NOT TRUE) a
             ORDER BY a.ordinal, a.n) s;
@@ -145,7 +154,8 @@ BEGIN
         effects := effects || found_rows.effects;
 
         IF found_rows.delivered IS NOT NULL THEN
-            p.delivered := p.delivered + conversations.joined_ranges(p_conversation, given.user_id, found_rows.delivered);
+            p.delivered := p.delivered + conversations.joined_ranges(
+                p_conversation, given.user_id, found_rows.delivered);
         END IF;
         IF found_rows.read IS NOT NULL THEN
             p.read := p.read + conversations.joined_ranges(p_conversation, given.user_id, found_rows.read);
@@ -163,9 +173,11 @@ BEGIN
     END LOOP;
 
     IF cardinality(users) = 0 THEN RETURN; END IF;
-    SELECT a.position, a.created_at, a.message_count INTO give_receipts.position, give_receipts.created_at, give_receipts.message_count
+    SELECT a.position, a.created_at, a.message_count
+    INTO give_receipts.position, give_receipts.created_at, give_receipts.message_count
     FROM conversations.append_change(
-        p_conversation, 7::smallint, users[1], p_oc, p_or, NULL::uuid, NULL::bigint, effects) a;
+        p_conversation, conversations.kind_receipts(), users[1], p_origin_connection, p_origin_request, NULL::uuid,
+        NULL::bigint, effects) a;
 END
 $$;
 
@@ -175,10 +187,12 @@ $$;
 -- Outcomes: 'ok'; 'none', if no receipt has an effect; 'not_found', also if the user does not see the conversation;
 -- 'access_denied' to a former participant.
 CREATE OR REPLACE FUNCTION conversations.give_receipts_of(
-    p_app uuid, p_actor text, p_conversation uuid, p_messages uuid[], p_status bigint, p_limit bigint, p_oc bigint, p_or bigint,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT ignored uuid[], OUT users text[],
-    OUT messages uuid[], OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT number_users text[],
-    OUT number_uncounted bigint[], OUT number_hidden bigint[], OUT hidden_froms text[])
+    p_app uuid, p_actor text, p_conversation uuid, p_messages uuid[], p_status bigint, p_limit bigint,
+    p_origin_connection bigint, p_origin_request bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT ignored uuid[],
+    OUT users text[], OUT messages uuid[], OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[],
+    OUT audiences bigint[], OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[],
+    OUT hidden_froms text[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -199,9 +213,10 @@ BEGIN
     SELECT r.* INTO given
     FROM conversations.give_receipts(
         p_app, p_conversation, array_fill(p_actor, ARRAY[cardinality(p_messages)]), p_messages,
-        array_fill(p_status, ARRAY[cardinality(p_messages)]), p_limit, p_oc, p_or) r;
+        array_fill(p_status, ARRAY[cardinality(p_messages)]), p_limit, p_origin_connection, p_origin_request) r;
     ignored := ARRAY(
-        SELECT m.id FROM unnest(p_messages, given.results) WITH ORDINALITY m(id, result, n) WHERE m.result = 'not_found' ORDER BY m.n);
+        SELECT m.id FROM unnest(p_messages, given.results) WITH ORDINALITY m(id, result, n) WHERE m.result = 'not_found'
+        ORDER BY m.n);
     outcome := CASE WHEN given.position IS NULL THEN 'none' ELSE 'ok' END;
     "position" := given.position;
     created_at := given.created_at;
@@ -222,13 +237,15 @@ $$;
 -- Returns the receipts of a participant who reads all messages up to an ordinal, in the form of a change. Used if a
 -- block has hidden messages from the participant, because other users would otherwise take all messages as read. At
 -- most the newest 10,000.
-CREATE OR REPLACE FUNCTION conversations.named_receipts(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
+CREATE OR REPLACE FUNCTION conversations.named_receipts(
+    p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT jsonb_agg(
             jsonb_build_object(
-                'user', p.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', 2, 'sender', s.sender, 'audience', p_audience)
+                'user', p.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', 2, 'sender', s.sender,
+                'audience', p_audience)
                 || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END
             ORDER BY s.ordinal)
         FROM (
@@ -236,14 +253,16 @@ BEGIN
             FROM unnest(int8multirange(int8range(1, p_ordinal, '[]')) - p.read) g(gap)
             CROSS JOIN LATERAL (
                 SELECT x.id, x.ordinal, x.sender, x.hidden_from FROM conversations.message x
-                WHERE x.conversation_id = p.conversation_id AND x.ordinal >= lower(g.gap) AND x.ordinal < upper(g.gap) AND x.sender <> p.user_id
+                WHERE x.conversation_id = p.conversation_id AND x.ordinal >= lower(g.gap) AND x.ordinal < upper(g.gap)
+                    AND x.sender <> p.user_id
                     AND conversations.shows_reading(x.hidden_from, x.position, p.user_id, p.joined)
                 ORDER BY x.ordinal DESC LIMIT 10000) m
             LEFT JOIN LATERAL (
-                SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read
+                SELECT conversations.has_bit(k.read, m.ordinal) AS has_read
                 FROM conversations.receipt_block k
-                WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.block = m.ordinal / 1024 AND k.user_id = p.user_id
-                    AND k.until_position = 9223372036854775807
+                WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id
+                    AND k.block = m.ordinal / conversations.block_size() AND k.user_id = p.user_id
+                    AND k.until_position = conversations.end_of_log()
                 OFFSET 0) b ON true
             WHERE b.has_read IS NOT TRUE
             ORDER BY m.ordinal DESC LIMIT 10000) s);
@@ -256,9 +275,10 @@ $$;
 -- receipts are private; NULL: all participants receive the change. `receipts`: the change consists of these receipts
 -- (named_receipts).
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
-    p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
-    OUT hidden bigint, OUT told text[], OUT receipts jsonb)
+    p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_origin_connection bigint,
+    p_origin_request bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint,
+    OUT uncounted bigint, OUT hidden bigint, OUT told text[], OUT receipts jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -271,11 +291,13 @@ DECLARE
 BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
     IF outcome <> 'ok' THEN RETURN; END IF;
-    SELECT x.position, x.message_count, x.receipt_policy INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    SELECT x.position, x.message_count, x.receipt_policy INTO c FROM conversations.conversation x
+    WHERE x.id = p_conversation;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
 
     up_to := least(coalesce(p_up_to, c.position), c.position);
-    last_read := CASE WHEN up_to = c.position THEN c.message_count ELSE conversations.ordinal_at(p_conversation, up_to, c.message_count) END;
+    last_read := CASE WHEN up_to = c.position THEN c.message_count
+        ELSE conversations.ordinal_at(p_conversation, up_to, c.message_count) END;
     IF last_read = c.message_count THEN
         newly := c.message_count - p.uncounted;
     ELSIF last_read > p.hidden_ordinal THEN
@@ -285,8 +307,11 @@ BEGIN
         outcome := 'none';
         -- The messages in between are the user's own or deleted. Mark them as read, so that they are not examined
         -- again.
-        IF last_read > p.hidden_ordinal AND isempty(p.hidden) AND NOT p.read @> int8range(p.hidden_ordinal + 1, last_read, '[]') THEN
-            UPDATE conversations.participant x SET read = p.read + int8multirange(int8range(p.hidden_ordinal + 1, last_read, '[]'))
+        IF last_read > p.hidden_ordinal AND isempty(p.hidden)
+            AND NOT p.read @> int8range(p.hidden_ordinal + 1, last_read, '[]')
+        THEN
+            UPDATE conversations.participant x
+            SET read = p.read + int8multirange(int8range(p.hidden_ordinal + 1, last_read, '[]'))
             WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
         END IF;
         RETURN;
@@ -294,7 +319,10 @@ BEGIN
 
     IF c.receipt_policy & 2 <> 0 THEN
         told := '{}';
-    ELSIF c.receipt_policy <> 0 OR (SELECT cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation) > p_limit THEN
+    ELSIF c.receipt_policy <> 0
+        OR (SELECT cardinality(r.user_ids) FROM conversations.roster r
+            WHERE r.conversation_id = p_conversation) > p_limit
+    THEN
         told := (conversations.unread_up_to(p, last_read)).senders;
     END IF;
     uncounted := p.uncounted + newly;
@@ -306,19 +334,23 @@ BEGIN
     END IF;
     UPDATE conversations.participant x
     SET read = p.read + int8multirange(int8range(1, last_read, '[]')),
-        delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN p.delivered - int8multirange(int8range(1, last_read, '[]')) ELSE p.delivered END,
+        delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN p.delivered - int8multirange(int8range(1, last_read, '[]'))
+            ELSE p.delivered END,
         uncounted = mark_all_read.uncounted
     WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
     SELECT a.position, a.created_at, a.message_count
     INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
     FROM conversations.append_change(
-        p_conversation, CASE WHEN receipts IS NULL THEN 8 ELSE 7 END::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+        p_conversation, CASE WHEN receipts IS NULL THEN conversations.kind_all_read()
+            ELSE conversations.kind_receipts() END, p_actor, p_origin_connection, p_origin_request, NULL::uuid,
+            NULL::bigint,
         coalesce(
             receipts,
-            jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told, 'from', first_read))) a;
+            jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told, 'from',
+                first_read))) a;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.named_receipts,
-    conversations.mark_all_read TO strata_conversations;
+    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts,
+    conversations.give_receipts_of, conversations.named_receipts, conversations.mark_all_read TO strata_conversations;

@@ -8,7 +8,8 @@
 -- - entry 0 with the head;
 -- - entries 1, each of kind 6 followed by its entries 5;
 -- - an entry 3 for each of `p_users` who is a participant.
-CREATE OR REPLACE FUNCTION conversations.read_changes(p_conversation uuid, p_after bigint, p_limit bigint, p_users text[], p_bytes bigint)
+CREATE OR REPLACE FUNCTION conversations.read_changes(
+    p_conversation uuid, p_after bigint, p_limit bigint, p_users text[], p_bytes bigint)
 RETURNS SETOF conversations.log_row
 LANGUAGE plpgsql STABLE ROWS 50 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -22,43 +23,48 @@ DECLARE
 BEGIN
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
     IF NOT FOUND THEN RETURN; END IF;
-    entry.entry := 0;
+    entry.entry := conversations.entry_header();
     entry.app_id := c.app_id;
     entry.conversation_id := c.id;
     entry.position := c.position;
     RETURN NEXT entry;
 
     FOR h IN
-        SELECT l.* FROM conversations.change l WHERE l.conversation_id = p_conversation AND l.position > p_after ORDER BY l.position LIMIT p_limit
+        SELECT l.* FROM conversations.change l WHERE l.conversation_id = p_conversation AND l.position > p_after
+        ORDER BY l.position LIMIT p_limit
     LOOP
         entry := conversations.change_entry(h, c);
-        IF h.kind IN (5, 9) THEN
+        IF h.kind IN (conversations.kind_message_created(), conversations.kind_parts()) THEN
             IF c.deleted_position IS NULL THEN
                 entry := conversations.with_message(entry, conversations.message_at(c.id, h.ordinal));
             END IF;
             entry.m_deleted := NOT entry.m_present;
-        ELSIF h.kind = 6 AND c.deleted_position IS NULL THEN
+        ELSIF h.kind = conversations.kind_message_deleted() AND c.deleted_position IS NULL THEN
             entry := conversations.with_message(entry, conversations.message_at(c.id, c.last_ordinal));
-        ELSIF h.kind = 7 THEN
+        ELSIF h.kind = conversations.kind_receipts() THEN
             entry.operations := conversations.receipts_as_told(h, c, NULL);
         END IF;
         IF p_bytes IS NOT NULL THEN
-            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200 ELSE coalesce(octet_length(entry.operations::text), 0) END
+            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200
+                ELSE coalesce(octet_length(entry.operations::text), 0) END
                 + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
-                + 64 * coalesce(cardinality(entry.m_recipients), 0) + 128 * coalesce(cardinality(entry.participants), 0);
+                + 64 * coalesce(cardinality(entry.m_recipients), 0)
+                    + 128 * coalesce(cardinality(entry.participants), 0);
             EXIT WHEN used > 0 AND used + own > p_bytes;
             used := used + own;
         END IF;
         RETURN NEXT entry;
-        CONTINUE WHEN h.kind <> 6 OR c.deleted_position IS NOT NULL OR NOT (h.operations ->> 'last_changed')::boolean;
+        CONTINUE WHEN h.kind <> conversations.kind_message_deleted() OR c.deleted_position IS NOT NULL
+            OR NOT (h.operations ->> 'last_changed')::boolean;
         FOR other IN SELECT o.override_user, o.message FROM conversations.last_message_overrides(c) o LOOP
             entry := NULL;
-            entry.entry := 5;
+            entry.entry := conversations.entry_override();
             entry.conversation_id := c.id;
             entry.position := h.position;
             entry.user_id := other.override_user;
             entry := conversations.with_message(entry, other.message);
-            used := used + 256 + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0);
+            used := used + 256 + coalesce(octet_length(entry.m_parts), 0)
+                + coalesce(octet_length(entry.m_notification), 0);
             RETURN NEXT entry;
         END LOOP;
     END LOOP;

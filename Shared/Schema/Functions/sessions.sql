@@ -8,9 +8,10 @@
 -- A change is an entry (kind 4: identity_changed) in the logs of the user and of all followers, which `told_…` returns.
 -- The session has the app's lifetime; `p_lifetime_seconds` is the default for apps without one.
 CREATE OR REPLACE FUNCTION conversations.sign_in(
-    p_app uuid, p_user text, p_nonce bytea, p_nonce_expires_at timestamptz, p_session bytea, p_lifetime_seconds bigint, p_claims jsonb,
-    OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT told_users text[], OUT told_positions bigint[],
-    OUT told_at bigint[])
+    p_app uuid, p_user text, p_nonce bytea, p_nonce_expires_at timestamptz, p_session bytea, p_lifetime_seconds bigint,
+    p_claims jsonb,
+    OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT told_users text[],
+    OUT told_positions bigint[], OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     app_suspended boolean;
@@ -26,20 +27,25 @@ BEGIN
     IF existed AND profile.suspended THEN outcome := 'user_suspended'; profile := NULL; RETURN; END IF;
 
     -- The second of two sign-ins with one nonce waits here for the first, and finds its row.
-    INSERT INTO conversations.used_nonce (digest, expires_at) VALUES (p_nonce, p_nonce_expires_at) ON CONFLICT DO NOTHING;
+    INSERT INTO conversations.used_nonce (digest, expires_at) VALUES (p_nonce, p_nonce_expires_at)
+    ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN outcome := 'nonce_used'; profile := NULL; RETURN; END IF;
 
     IF NOT existed THEN
         INSERT INTO conversations.identity AS i (
-            app_id, user_id, display_name, avatar_url, first_name, last_name, phone_number, email_address, public_key, metadata)
+            app_id, user_id, display_name, avatar_url, first_name, last_name, phone_number, email_address, public_key,
+            metadata)
         VALUES (
-            p_app, p_user, p_claims ->> 'display_name', p_claims ->> 'avatar_url', p_claims ->> 'first_name', p_claims ->> 'last_name',
-            p_claims ->> 'phone_number', p_claims ->> 'email_address', p_claims ->> 'public_key', coalesce(p_claims -> 'metadata', '{}'))
+            p_app, p_user, p_claims ->> 'display_name', p_claims ->> 'avatar_url', p_claims ->> 'first_name',
+            p_claims ->> 'last_name',
+            p_claims ->> 'phone_number', p_claims ->> 'email_address', p_claims ->> 'public_key',
+            coalesce(p_claims -> 'metadata', '{}'))
         ON CONFLICT DO NOTHING
         RETURNING i.* INTO profile;
         IF NOT FOUND THEN
             -- A concurrent request of another user has created this identity.
-            SELECT i.* INTO profile FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
+            SELECT i.* INTO profile FROM conversations.identity i
+            WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
             existed := true;
         END IF;
     END IF;
@@ -50,16 +56,21 @@ BEGIN
         WHERE claim.value IS DISTINCT FROM conversations.identity_properties(profile) -> claim.key;
         IF changed IS NOT NULL THEN
             UPDATE conversations.identity i SET
-                display_name = coalesce(changed ->> 'display_name', i.display_name), avatar_url = coalesce(changed ->> 'avatar_url', i.avatar_url),
-                first_name = coalesce(changed ->> 'first_name', i.first_name), last_name = coalesce(changed ->> 'last_name', i.last_name),
+                display_name = coalesce(changed ->> 'display_name', i.display_name),
+                avatar_url = coalesce(changed ->> 'avatar_url', i.avatar_url),
+                first_name = coalesce(changed ->> 'first_name', i.first_name),
+                last_name = coalesce(changed ->> 'last_name', i.last_name),
                 phone_number = coalesce(changed ->> 'phone_number', i.phone_number),
                 email_address = coalesce(changed ->> 'email_address', i.email_address),
-                public_key = coalesce(changed ->> 'public_key', i.public_key), metadata = coalesce(changed -> 'metadata', i.metadata)
+                public_key = coalesce(changed ->> 'public_key', i.public_key),
+                metadata = coalesce(changed -> 'metadata', i.metadata)
             WHERE i.app_id = p_app AND i.user_id = p_user
             RETURNING i.* INTO profile;
-            SELECT array_agg(told.user_id), array_agg(told.position), array_agg(told.created_at) INTO told_users, told_positions, told_at
+            SELECT array_agg(told.user_id), array_agg(told.position), array_agg(told.created_at)
+            INTO told_users, told_positions, told_at
             FROM conversations.append_user_changes(
-                p_app, ARRAY(SELECT f.user_id FROM conversations.followers(p_app, p_user) f) || p_user, 4::smallint,
+                p_app, ARRAY(SELECT f.user_id FROM conversations.followers(p_app, p_user) f) || p_user,
+                conversations.user_kind_identity(),
                 jsonb_build_object('user', p_user)) AS told;
         END IF;
     END IF;
@@ -78,7 +89,8 @@ DECLARE
     sessions bigint;
 BEGIN
     DELETE FROM conversations.used_nonce WHERE digest IN (
-        SELECT digest FROM conversations.used_nonce WHERE expires_at < now() - interval '1 hour' LIMIT p_limit FOR UPDATE SKIP LOCKED);
+        SELECT digest FROM conversations.used_nonce
+        WHERE expires_at < now() - interval '1 hour' LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS nonces = ROW_COUNT;
     DELETE FROM conversations.session WHERE digest IN (
         SELECT digest FROM conversations.session WHERE expires_at < now() LIMIT p_limit FOR UPDATE SKIP LOCKED);

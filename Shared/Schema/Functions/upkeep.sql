@@ -4,7 +4,8 @@
 -- Creates the log's partitions of the next two weeks, each from Monday (UTC), and drops those whose newest entry is
 -- older than `keep`. Returns the number of dropped ones. Services call it periodically; concurrent calls are safe.
 CREATE OR REPLACE FUNCTION conversations.maintain_partitions(keep interval) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '2s' AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
+SET lock_timeout = '2s' AS $$
 DECLARE
     week timestamptz;
     part record;
@@ -16,10 +17,13 @@ BEGIN
     -- One call works at a time; the others return.
     IF NOT pg_try_advisory_xact_lock(126943972913250) THEN RETURN 0; END IF;
 
-    FOR week IN SELECT g FROM generate_series(date_trunc('week', now()), date_trunc('week', now() + interval '14 days'), interval '7 days') g LOOP
+    FOR week IN SELECT g
+        FROM generate_series(date_trunc('week', now()), date_trunc('week', now() + interval '14 days'),
+            interval '7 days') g LOOP
         CONTINUE WHEN to_regclass('conversations.change_' || to_char(week, 'YYYYMMDD')) IS NOT NULL;
         BEGIN
-            EXECUTE format('CREATE TABLE conversations.%I PARTITION OF conversations.change FOR VALUES FROM (%L) TO (%L)',
+            EXECUTE format(
+                'CREATE TABLE conversations.%I PARTITION OF conversations.change FOR VALUES FROM (%L) TO (%L)',
                 'change_' || to_char(week, 'YYYYMMDD'), week, week + interval '7 days');
         EXCEPTION WHEN check_violation THEN
             NULL; -- change_rest has entries of that week, which stay there
@@ -50,10 +54,12 @@ DECLARE
     total bigint := 0;
 BEGIN
     DELETE FROM conversations.user_change u WHERE (u.app_id, u.user_id, u.position) IN (
-        SELECT x.app_id, x.user_id, x.position FROM conversations.user_change x WHERE x.created_at < before LIMIT p_limit FOR UPDATE SKIP LOCKED);
+        SELECT x.app_id, x.user_id, x.position FROM conversations.user_change x
+        WHERE x.created_at < before LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS total = ROW_COUNT;
     DELETE FROM conversations.change_rest r WHERE r.ctid IN (
-        SELECT x.ctid FROM conversations.change_rest x WHERE x.created_at < before LIMIT p_limit FOR UPDATE SKIP LOCKED);
+        SELECT x.ctid FROM conversations.change_rest x
+        WHERE x.created_at < before LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS removed = ROW_COUNT;
     total := total + removed;
     IF total > 0 THEN
@@ -97,7 +103,8 @@ BEGIN
     FOREACH chosen IN ARRAY ARRAY(SELECT a.id FROM unnest(apps) a(id) ORDER BY random()) LOOP
         RETURN QUERY
         SELECT c.id, c.app_id FROM conversations.conversation c
-        WHERE c.app_id = chosen AND c.deleted_at < p_before ORDER BY c.app_id, c.deleted_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+        WHERE c.app_id = chosen AND c.deleted_at < p_before
+        ORDER BY c.app_id, c.deleted_at LIMIT 1 FOR UPDATE SKIP LOCKED;
         EXIT WHEN FOUND;
     END LOOP;
 END
@@ -111,7 +118,8 @@ $$;
 -- many as have about `most` follows, and at least one. Each has two follows for every user who was ever in the
 -- conversation.
 CREATE OR REPLACE FUNCTION conversations.sweep_deleted(keep interval, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
 DECLARE
     most CONSTANT bigint := 10000;
     before timestamptz := now() - greatest(keep, interval '48 hours');
@@ -127,7 +135,9 @@ BEGIN
     GET DIAGNOSTICS total = ROW_COUNT;
     IF total >= p_limit THEN RETURN total; END IF;
     PERFORM conversations.unrefer_contents(gone.id, p_limit);
-    IF EXISTS (SELECT FROM conversations.content_reference r WHERE r.conversation_id = gone.id) THEN RETURN total + p_limit; END IF;
+    IF EXISTS (SELECT FROM conversations.content_reference r WHERE r.conversation_id = gone.id) THEN
+        RETURN total + p_limit;
+    END IF;
 
     users := ARRAY(
         SELECT p.user_id FROM conversations.participant p
@@ -155,14 +165,16 @@ END
 $$;
 
 -- Deletes participants of a conversation that was deleted for all, with their own rows. Returns their number.
-CREATE OR REPLACE FUNCTION conversations.forget_participants(p_app uuid, p_conversation uuid, p_users text[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION conversations.forget_participants(p_app uuid, p_conversation uuid, p_users text[])
+RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     forgotten text;
 BEGIN
     -- Process users individually, so that each row is found by its complete key.
     FOREACH forgotten IN ARRAY p_users LOOP
-        DELETE FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = forgotten AND u.conversation_id = p_conversation;
+        DELETE FROM conversations.user_conversation u
+        WHERE u.app_id = p_app AND u.user_id = forgotten AND u.conversation_id = p_conversation;
         DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = p_conversation AND k.user_id = forgotten;
         DELETE FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = forgotten;
     END LOOP;

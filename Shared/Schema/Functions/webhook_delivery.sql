@@ -16,8 +16,8 @@ $$;
 -- Registers a hook. The calling instance verifies it within the lease, and afterwards any instance. `p_token`: the
 -- server token that registers it, or NULL. Outcomes: 'ok', 'too_many', 'revoked'.
 CREATE OR REPLACE FUNCTION webhooks.create_hook(
-    p_app uuid, p_id uuid, p_version text, p_url text, p_secret bytea, p_events text[], p_kinds text[], p_config jsonb, p_limit bigint,
-    p_lease bigint, p_token uuid, OUT outcome text, OUT hook webhooks.hook)
+    p_app uuid, p_id uuid, p_version text, p_url text, p_secret bytea, p_events text[], p_kinds text[], p_config jsonb,
+    p_limit bigint, p_lease bigint, p_token uuid, OUT outcome text, OUT hook webhooks.hook)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook ' || p_app, 0));
@@ -49,7 +49,8 @@ CREATE OR REPLACE FUNCTION webhooks.begin_activation(p_app uuid, p_id uuid, p_le
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
     SET status = CASE h.status WHEN 'active' THEN 'active' ELSE 'unverified' END, status_reason = NULL,
-        verified_at = CASE h.status WHEN 'active' THEN h.verified_at END, verify_at = clock_timestamp() + p_lease * interval '1 millisecond'
+        verified_at = CASE h.status WHEN 'active' THEN h.verified_at END,
+        verify_at = clock_timestamp() + p_lease * interval '1 millisecond'
     WHERE h.id = p_id AND h.app_id = p_app
     RETURNING h.*
 $$;
@@ -63,7 +64,8 @@ BEGIN
     RETURN QUERY
     UPDATE webhooks.hook h SET verify_at = now_at + p_lease * interval '1 millisecond'
     WHERE h.id IN (
-        SELECT x.id FROM webhooks.hook x WHERE x.verify_at <= now_at ORDER BY x.verify_at LIMIT p_limit FOR UPDATE SKIP LOCKED)
+        SELECT x.id FROM webhooks.hook x WHERE x.verify_at <= now_at
+        ORDER BY x.verify_at LIMIT p_limit FOR UPDATE SKIP LOCKED)
     RETURNING h.*;
 END
 $$;
@@ -72,7 +74,8 @@ $$;
 CREATE OR REPLACE FUNCTION webhooks.has_failed_lanes(p_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 -- This order makes the planner use the index of failed lanes, because no other index has it.
-RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0 ORDER BY l.due_at LIMIT 1) IS NOT NULL;
+RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0
+    ORDER BY l.due_at LIMIT 1) IS NOT NULL;
 
 -- Resets lanes that had failed before their hook was verified, and makes them due: a batch of one hook, without lanes
 -- that are locked. It runs before the hook is active, when no writer records for it. A claimed lane may be in delivery,
@@ -90,7 +93,8 @@ BEGIN
     UPDATE webhooks.lane l
     SET due_at = CASE WHEN l.claim IS NULL THEN clock_timestamp() ELSE l.due_at END, attempts = 0, failed_since = NULL
     WHERE l.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM webhooks.lane x WHERE x.hook_id = verified AND x.attempts > 0 ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+        SELECT x.ctid FROM webhooks.lane x WHERE x.hook_id = verified AND x.attempts > 0
+        ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS count = ROW_COUNT;
     RETURN count;
 END
@@ -102,7 +106,8 @@ $$;
 -- The hook becomes active immediately if both conditions hold; otherwise settle activates it later:
 -- - The app has had an active hook for longer than `p_delay`, so all services know that the app has hooks.
 -- - None of the hook's lanes has failed.
-CREATE OR REPLACE FUNCTION webhooks.end_verification(p_id uuid, p_reason text, p_delay bigint) RETURNS SETOF webhooks.hook
+CREATE OR REPLACE FUNCTION webhooks.end_verification(p_id uuid, p_reason text, p_delay bigint)
+RETURNS SETOF webhooks.hook
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
     h webhooks.hook;
@@ -111,11 +116,13 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     IF p_reason IS NOT NULL THEN
         UPDATE webhooks.hook x
-        SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = coalesce(x.inactive_since, clock_timestamp())
+        SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL,
+            inactive_since = coalesce(x.inactive_since, clock_timestamp())
         WHERE x.id = p_id;
     ELSE
         UPDATE webhooks.hook x
-        SET verify_at = NULL, verified_at = CASE h.status WHEN 'active' THEN x.verified_at ELSE clock_timestamp() END WHERE x.id = p_id;
+        SET verify_at = NULL, verified_at = CASE h.status WHEN 'active' THEN x.verified_at ELSE clock_timestamp() END
+        WHERE x.id = p_id;
         IF h.status <> 'active' AND NOT webhooks.has_failed_lanes(p_id) THEN
             -- Lock the other hook, so that it does not become inactive before this one is active. Otherwise services
             -- that read in between would find no hooks of the app. A hook that is being deactivated does not count.
@@ -124,7 +131,8 @@ BEGIN
                 AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond'
             LIMIT 1 FOR SHARE SKIP LOCKED;
             IF FOUND THEN
-                UPDATE webhooks.hook x SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE x.id = p_id;
+                UPDATE webhooks.hook x SET status = 'active', status_reason = NULL, inactive_since = NULL
+                WHERE x.id = p_id;
             END IF;
         END IF;
     END IF;
@@ -141,7 +149,8 @@ BEGIN
     UPDATE webhooks.hook h SET status = 'active', status_reason = NULL, inactive_since = NULL
     WHERE h.id IN (
         SELECT x.id FROM webhooks.hook x
-        WHERE x.status = 'unverified' AND x.verified_at < clock_timestamp() - p_delay * interval '1 millisecond' AND NOT webhooks.has_failed_lanes(x.id)
+        WHERE x.status = 'unverified' AND x.verified_at < clock_timestamp() - p_delay * interval '1 millisecond'
+            AND NOT webhooks.has_failed_lanes(x.id)
         ORDER BY x.id FOR UPDATE SKIP LOCKED)
     RETURNING h.id;
 END
@@ -160,10 +169,12 @@ $$;
 
 -- Deactivates a hook whose receiver has not accepted an event for too long. No row: the hook is not active any longer,
 -- was activated again since it was read with `p_verified_at`, or is being verified.
-CREATE OR REPLACE FUNCTION webhooks.give_up(p_id uuid, p_reason text, p_verified_at timestamptz) RETURNS SETOF webhooks.hook
+CREATE OR REPLACE FUNCTION webhooks.give_up(p_id uuid, p_reason text, p_verified_at timestamptz)
+RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
-    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = clock_timestamp()
+    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL,
+        inactive_since = clock_timestamp()
     WHERE h.id = p_id AND h.status = 'active' AND h.verified_at = p_verified_at AND h.verify_at IS NULL
     RETURNING h.*
 $$;
@@ -177,10 +188,12 @@ $$;
 -- there are no others.
 --
 -- A claim counts as lost until it ends, because a killed instance reports no result.
-CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint)
+CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid,
+    p_lease bigint)
 RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint, failing_seconds bigint, lost bigint, bytes bigint)
 LANGUAGE plpgsql VOLATILE ROWS 100
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     now_at timestamptz := clock_timestamp();
@@ -197,22 +210,27 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT count(*) AS failing
             FROM (
-                SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at AND f.claimed = 0 AND h.most > 1
+                SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at
+                    AND f.claimed = 0 AND h.most > 1
                 ORDER BY x.due_at LIMIT 1) y) reserved
         CROSS JOIN LATERAL (
             SELECT a.* FROM (
-                SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at
+                SELECT x.hook_id, x.lane FROM webhooks.lane x
+                WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at
                 ORDER BY x.due_at LIMIT h.most - reserved.failing FOR UPDATE SKIP LOCKED) a
             UNION ALL
             SELECT b.* FROM (
-                SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at
-                ORDER BY x.due_at LIMIT greatest((h.most - f.claimed) / 2, CASE WHEN f.claimed = 0 THEN 1 ELSE 0 END) FOR UPDATE SKIP LOCKED) b
+                SELECT x.hook_id, x.lane FROM webhooks.lane x
+                WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at
+                ORDER BY x.due_at LIMIT greatest(
+                    (h.most - f.claimed) / 2, CASE WHEN f.claimed = 0 THEN 1 ELSE 0 END) FOR UPDATE SKIP LOCKED) b
             LIMIT h.most) l
         LIMIT p_total
     )
     UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim, lost = x.lost + 1
     FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
-    RETURNING x.hook_id, x.lane, x.attempts, coalesce(extract(epoch FROM now_at - x.failed_since)::bigint, 0), x.lost - 1, x.bytes;
+    RETURNING x.hook_id, x.lane, x.attempts, coalesce(extract(epoch FROM now_at - x.failed_since)::bigint, 0),
+        x.lost - 1, x.bytes;
 END
 $$;
 
@@ -220,13 +238,14 @@ $$;
 -- events present at the claim, and locks nothing.
 CREATE OR REPLACE FUNCTION webhooks.read_lanes(p_hooks uuid[], p_lanes uuid[], p_events bigint, p_bytes bigint)
 RETURNS TABLE (
-    hook_id uuid, lane uuid, "position" bigint, number bigint, event bigint, app_id uuid, kind text, event_id uuid, created_at timestamptz,
-    subject uuid, facts jsonb, parts bytea, size bigint)
+    hook_id uuid, lane uuid, "position" bigint, number bigint, event bigint, app_id uuid, kind text, event_id uuid,
+    created_at timestamptz, subject uuid, facts jsonb, parts bytea, size bigint)
 LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT c.hook_id, c.lane, o.position, o.number, e.id, e.app_id, e.kind, e.event_id, e.created_at, e.subject, e.facts, e.parts, o.size
+    SELECT c.hook_id, c.lane, o.position, o.number, e.id, e.app_id, e.kind, e.event_id, e.created_at, e.subject,
+        e.facts, e.parts, o.size
     FROM unnest(p_hooks, p_lanes) c(hook_id, lane)
     CROSS JOIN LATERAL (
         SELECT f.*, sum(f.size) OVER (ORDER BY f.position, f.number) - f.size AS before
@@ -246,7 +265,8 @@ $$;
 --
 -- Returns the indexes of lanes that another transaction had locked. Call again for these.
 CREATE OR REPLACE FUNCTION webhooks.finish(
-    p_claim uuid, p_hooks uuid[], p_lanes uuid[], p_positions bigint[], p_numbers bigint[], p_attempts bigint[], p_delays bigint[])
+    p_claim uuid, p_hooks uuid[], p_lanes uuid[], p_positions bigint[], p_numbers bigint[], p_attempts bigint[],
+    p_delays bigint[])
 RETURNS TABLE (n bigint)
 LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -260,10 +280,13 @@ BEGIN
     mine := ARRAY(
         SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
         CROSS JOIN LATERAL (
-            SELECT x.claim FROM webhooks.lane x WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim FOR UPDATE SKIP LOCKED) l);
+            SELECT x.claim FROM webhooks.lane x
+            WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim FOR UPDATE SKIP LOCKED) l);
     WITH gone AS (
-        DELETE FROM webhooks.outbox o USING unnest(p_hooks, p_lanes, p_positions, p_numbers) WITH ORDINALITY i(hook_id, lane, position, number, n)
-        WHERE i.n = ANY (mine) AND o.hook_id = i.hook_id AND o.lane = i.lane AND (o.position, o.number) <= (i.position, i.number)
+        DELETE FROM webhooks.outbox o USING unnest(p_hooks, p_lanes, p_positions, p_numbers) WITH ORDINALITY i(
+            hook_id, lane, position, number, n)
+        WHERE i.n = ANY (mine) AND o.hook_id = i.hook_id AND o.lane = i.lane
+            AND (o.position, o.number) <= (i.position, i.number)
         RETURNING i.n, o.size
     ), lighter AS (
         SELECT g.n, sum(g.size) AS size FROM gone g GROUP BY g.n
@@ -274,13 +297,15 @@ BEGIN
         AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
     UPDATE webhooks.lane x
     SET claim = NULL, lost = 0, bytes = greatest(x.bytes - coalesce(s.size, 0), 0),
-        attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
+        attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END,
+        due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
         failed_since = CASE
             WHEN i.delay < 0 OR i.attempts = 0 THEN NULL
             -- A different event failed than before.
             WHEN i.position > 0 THEN now_at
             ELSE coalesce(x.failed_since, now_at) END
-    FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, position, attempts, delay, n)
+    FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(
+        hook_id, lane, position, attempts, delay, n)
     LEFT JOIN unnest(lighter, sizes) s(n, size) ON s.n = i.n
     WHERE i.n = ANY (mine) AND x.hook_id = i.hook_id AND x.lane = i.lane;
     RETURN QUERY
@@ -321,9 +346,11 @@ DECLARE
     old bigint[];
 BEGIN
     INSERT INTO webhooks.delivery (
-        hook_id, app_id, event, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, lane,
+        hook_id, app_id, event, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status,
+        latency_ms, error, lane,
         lane_position, lane_number)
-    SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::bigint, (a.v ->> 'id')::uuid, a.v ->> 'kind',
+    SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::bigint, (a.v ->> 'id')::uuid,
+        a.v ->> 'kind',
         timestamptz 'epoch' + (a.v ->> 'created_at')::bigint * interval '1 microsecond',
         timestamptz 'epoch' + (a.v ->> 'attempted_at')::bigint * interval '1 microsecond', (a.v ->> 'attempt')::bigint,
         (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error',
@@ -334,7 +361,8 @@ BEGIN
         DELETE FROM webhooks.delivery d
         USING (SELECT DISTINCT (a.v ->> 'hook')::uuid AS id FROM jsonb_array_elements(p_attempts) a(v)) h
         WHERE d.hook_id = h.id AND d.number <= (
-            SELECT o.number FROM webhooks.delivery o WHERE o.hook_id = h.id ORDER BY o.number DESC OFFSET p_keep LIMIT 1)
+            SELECT o.number FROM webhooks.delivery o WHERE o.hook_id = h.id
+            ORDER BY o.number DESC OFFSET p_keep LIMIT 1)
         RETURNING d.event
     )
     SELECT array_agg(DISTINCT g.event) INTO old FROM gone g;
@@ -355,14 +383,17 @@ DECLARE
     bytes bigint;
 BEGIN
     IF hook_status IS NULL THEN RETURN 'not_found'; END IF;
-    SELECT * INTO d FROM webhooks.delivery x WHERE x.hook_id = p_hook AND x.event_id = p_event ORDER BY x.number DESC LIMIT 1;
+    SELECT * INTO d FROM webhooks.delivery x WHERE x.hook_id = p_hook AND x.event_id = p_event
+    ORDER BY x.number DESC LIMIT 1;
     IF NOT FOUND THEN RETURN 'not_found'; END IF;
     IF hook_status <> 'active' THEN RETURN 'inactive'; END IF;
     IF NOT d.is_delivered THEN
         PERFORM FROM webhooks.outbox o
-        WHERE o.hook_id = p_hook AND o.lane = d.lane AND o.position = d.lane_position AND o.number = d.lane_number AND o.event = d.event;
+        WHERE o.hook_id = p_hook AND o.lane = d.lane AND o.position = d.lane_position AND o.number = d.lane_number
+            AND o.event = d.event;
         IF FOUND THEN
-            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = d.lane AND l.claim IS NULL;
+            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp())
+            WHERE l.hook_id = p_hook AND l.lane = d.lane AND l.claim IS NULL;
             RETURN 'ok';
         END IF;
     END IF;
@@ -371,7 +402,9 @@ BEGIN
     IF NOT FOUND THEN RETURN 'not_found'; END IF;
     -- Count the lanes in one transaction at a time.
     PERFORM pg_advisory_xact_lock(hashtextextended('redeliver ' || p_hook, 0));
-    IF (SELECT count(*) FROM webhooks.lane l WHERE l.hook_id = p_hook AND l.is_again) >= p_limit THEN RETURN 'too_many'; END IF;
+    IF (SELECT count(*) FROM webhooks.lane l WHERE l.hook_id = p_hook AND l.is_again) >= p_limit THEN
+        RETURN 'too_many';
+    END IF;
     bytes := webhooks.event_bytes(e.facts, e.parts);
     INSERT INTO webhooks.lane (hook_id, lane, app_id, is_again, bytes) VALUES (p_hook, own_lane, p_app, true, bytes);
     INSERT INTO webhooks.outbox (hook_id, lane, position, number, event, size)
@@ -395,7 +428,8 @@ $$;
 CREATE OR REPLACE FUNCTION webhooks.end_recording(p_id uuid, p_reason text) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
-    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = clock_timestamp()
+    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL,
+        inactive_since = clock_timestamp()
     WHERE h.id = p_id AND h.status = 'active'
     RETURNING h.*
 $$;
@@ -420,7 +454,8 @@ $$;
 -- Revokes a server token. With `p_ends_hooks` it also deactivates the hooks registered with it, even if the token was
 -- revoked before. `name` is NULL if the token did not exist. No row: there was nothing to do. Only the owner of the
 -- database may call it.
-CREATE OR REPLACE FUNCTION webhooks.revoke_token(p_token uuid, p_ends_hooks boolean) RETURNS TABLE (name text, ended uuid[])
+CREATE OR REPLACE FUNCTION webhooks.revoke_token(p_token uuid, p_ends_hooks boolean)
+RETURNS TABLE (name text, ended uuid[])
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 #variable_conflict use_column
 DECLARE
@@ -433,7 +468,8 @@ BEGIN
         -- This statement is separate from the first, so that it sees the hooks that these have registered.
         WITH hook AS (
             UPDATE webhooks.hook h
-            SET status = 'inactive', status_reason = 'The server token that registered it was revoked', verify_at = NULL, verified_at = NULL,
+            SET status = 'inactive', status_reason = 'The server token that registered it was revoked',
+                verify_at = NULL, verified_at = NULL,
                 inactive_since = coalesce(h.inactive_since, clock_timestamp())
             WHERE h.token_id = p_token AND h.status <> 'inactive'
             RETURNING h.id
@@ -452,7 +488,8 @@ $$;
 -- It processes the hooks in the order of their ids, after `p_after` (NULL: from the first one), up to `p_limit` rows or
 -- hooks. `next_after` is the hook to continue after; NULL: none are left. One call works at a time; a concurrent one
 -- returns immediately.
-CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint, p_after uuid, OUT removed bigint, OUT next_after uuid)
+CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint, p_after uuid, OUT removed bigint,
+    OUT next_after uuid)
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     before constant timestamptz := clock_timestamp() - p_keep * interval '1 second';
@@ -474,14 +511,18 @@ BEGIN
         IF webhooks.is_gone(present) THEN
             removed := removed + webhooks.sweep_owed(present, p_limit - removed);
             DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
-                SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
+                SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present
+                ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
             GET DIAGNOSTICS count = ROW_COUNT;
             removed := removed + count;
         ELSE
-            PERFORM FROM webhooks.hook h WHERE h.id = present AND h.status = 'inactive' AND h.inactive_since < before FOR UPDATE SKIP LOCKED;
+            PERFORM FROM webhooks.hook h WHERE h.id = present AND h.status = 'inactive'
+                AND h.inactive_since < before FOR UPDATE SKIP LOCKED;
             IF FOUND THEN removed := removed + webhooks.sweep_owed(present, p_limit - removed); END IF;
             -- Attempts are numbered approximately in the order of their times.
-            IF (SELECT x.attempted_at FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT 1) < before THEN
+            IF (SELECT x.attempted_at FROM webhooks.delivery x WHERE x.hook_id = present
+                ORDER BY x.number LIMIT 1) < before
+            THEN
                 DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
                     SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present AND x.attempted_at < before
                     ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
@@ -514,7 +555,8 @@ DECLARE
 BEGIN
     -- Events of the last minute may still reach collect.
     PERFORM webhooks.collect(ARRAY(
-        SELECT e.id FROM webhooks.event e WHERE e.id = ANY (events) AND e.created_at < clock_timestamp() - interval '1 minute'));
+        SELECT e.id FROM webhooks.event e WHERE e.id = ANY (events)
+            AND e.created_at < clock_timestamp() - interval '1 minute'));
     RETURN CASE WHEN cardinality(events) = p_limit THEN events[p_limit] END;
 END
 $$;
@@ -529,7 +571,8 @@ DECLARE
 BEGIN
     WITH gone AS (
         DELETE FROM webhooks.outbox o WHERE o.ctid = ANY (ARRAY(
-            SELECT x.ctid FROM webhooks.outbox x WHERE x.hook_id = p_hook ORDER BY x.lane, x.position, x.number LIMIT p_limit FOR UPDATE SKIP LOCKED))
+            SELECT x.ctid FROM webhooks.outbox x WHERE x.hook_id = p_hook
+            ORDER BY x.lane, x.position, x.number LIMIT p_limit FOR UPDATE SKIP LOCKED))
         RETURNING o.event
     )
     SELECT count(*), array_agg(DISTINCT g.event) INTO events, gone_events FROM gone g;
@@ -538,7 +581,8 @@ BEGIN
     IF events >= p_limit THEN RETURN events; END IF;
     DELETE FROM webhooks.lane l WHERE l.ctid = ANY (ARRAY(
         SELECT x.ctid FROM webhooks.lane x
-        WHERE x.hook_id = p_hook AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane OFFSET 0)
+        WHERE x.hook_id = p_hook
+            AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane OFFSET 0)
         ORDER BY x.lane LIMIT p_limit - events FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS lanes = ROW_COUNT;
     RETURN events + lanes;
@@ -548,7 +592,8 @@ $$;
 -- Returns the backlog for metrics: the lanes of active hooks, and the age of the oldest one that is due. It counts up
 -- to 100,000 lanes of each kind, so that its duration is bounded.
 CREATE OR REPLACE FUNCTION webhooks.backlog(OUT lanes bigint, OUT failing bigint, OUT oldest_seconds bigint)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     hooks constant uuid[] := ARRAY(SELECT h.id FROM webhooks.hook h WHERE h.status = 'active');
     now_at constant timestamptz := clock_timestamp();
@@ -565,14 +610,16 @@ BEGIN
         LIMIT 100000) y;
     SELECT coalesce(extract(epoch FROM now_at - min(l.due_at))::bigint, 0) INTO oldest_seconds
     FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
-        SELECT x.due_at FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at AND x.claim IS NULL
+        SELECT x.due_at FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at
+            AND x.claim IS NULL
         ORDER BY x.due_at LIMIT 1) l;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    webhooks.lock_token, webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
-    webhooks.deactivate, webhooks.give_up, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.collect, webhooks.keep_deliveries, webhooks.redeliver,
-    webhooks.waiting, webhooks.end_recording, webhooks.give_away, webhooks.end_suspended, webhooks.sweep, webhooks.is_gone, webhooks.sweep_events, webhooks.sweep_owed,
-    webhooks.event_bytes, webhooks.backlog
+    webhooks.lock_token, webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications,
+    webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle, webhooks.deactivate,
+    webhooks.give_up, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.collect, webhooks.keep_deliveries,
+    webhooks.redeliver, webhooks.waiting, webhooks.end_recording, webhooks.give_away, webhooks.end_suspended,
+    webhooks.sweep, webhooks.is_gone, webhooks.sweep_events, webhooks.sweep_owed, webhooks.event_bytes, webhooks.backlog
 TO strata_webhooks;

@@ -23,10 +23,13 @@ CREATE OR REPLACE FUNCTION webhooks.identities(p_app uuid, p_users text[]) RETUR
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
-        SELECT coalesce(jsonb_object_agg(u.id, jsonb_build_object('display_name', i.display_name, 'avatar_url', i.avatar_url)), '{}')
+        SELECT coalesce(
+            jsonb_object_agg(u.id, jsonb_build_object('display_name', i.display_name, 'avatar_url', i.avatar_url)),
+            '{}')
         FROM (SELECT DISTINCT x.id FROM unnest(p_users) x(id)) u
         CROSS JOIN LATERAL (
-            SELECT y.display_name, y.avatar_url FROM conversations.identity y WHERE y.app_id = p_app AND y.user_id = u.id OFFSET 0) i);
+            SELECT y.display_name, y.avatar_url FROM conversations.identity y
+            WHERE y.app_id = p_app AND y.user_id = u.id OFFSET 0) i);
 END
 $$;
 
@@ -45,9 +48,11 @@ $$;
 CREATE OR REPLACE FUNCTION webhooks.conversation_facts(p_app uuid, p_conversation uuid, p_bytes bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    users constant text[] := coalesce((SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation), '{}');
+    users constant text[] := coalesce(
+        (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation), '{}');
     -- A conversation without a row has no metadata.
-    bytes constant bigint := coalesce((SELECT coalesce(t.bytes, p_bytes) FROM metadata.tree t WHERE t.conversation_id = p_conversation), 0);
+    bytes constant bigint := coalesce(
+        (SELECT coalesce(t.bytes, p_bytes) FROM metadata.tree t WHERE t.conversation_id = p_conversation), 0);
 BEGIN
     RETURN jsonb_build_object(
         'participants', to_jsonb(users), 'identities', webhooks.identities(p_app, users),
@@ -76,7 +81,8 @@ BEGIN
     IF m.message_id IS NULL THEN RETURN NULL; END IF;
     RETURN jsonb_build_object(
         'message', webhooks.message_object(m),
-        'identities', webhooks.identities(p_app, CASE WHEN m.sender = p_user THEN ARRAY[p_user] ELSE ARRAY[m.sender, p_user] END));
+        'identities',
+        webhooks.identities(p_app, CASE WHEN m.sender = p_user THEN ARRAY[p_user] ELSE ARRAY[m.sender, p_user] END));
 END
 $$;
 
@@ -85,7 +91,8 @@ $$;
 CREATE OR REPLACE FUNCTION webhooks.message_reference(m conversations.message_row) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN jsonb_build_object(
-    'message_id', m.message_id, 'position', m.position, 'ordinal', m.ordinal, 'sender', m.sender, 'sender_name', m.sender_name,
+    'message_id', m.message_id, 'position', m.position, 'ordinal', m.ordinal, 'sender', m.sender, 'sender_name',
+    m.sender_name,
     'sent_at', webhooks.microseconds(m.sent_at));
 
 -- Adds the objects that an event concerns, in their present state, with at most `p_bytes` of metadata. The parts of a
@@ -108,7 +115,8 @@ BEGIN
         IF m.message_id IS NULL THEN RETURN; END IF;
         parts := m.parts;
         facts := facts || jsonb_build_object(
-            'message', webhooks.message_object(m), 'identities', webhooks.identities(p_app, ARRAY[m.sender, p_facts ->> 'actor']));
+            'message', webhooks.message_object(m), 'identities',
+            webhooks.identities(p_app, ARRAY[m.sender, p_facts ->> 'actor']));
     END IF;
 END
 $$;
@@ -134,7 +142,8 @@ CREATE OR REPLACE FUNCTION webhooks.lock_lanes(p_app uuid, p_lane uuid, p_kinds 
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hooks uuid[] := ARRAY(
-        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kinds && h.kinds ORDER BY h.id);
+        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kinds && h.kinds
+        ORDER BY h.id);
 BEGIN
     IF hooks <> '{}' THEN
         INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
@@ -155,7 +164,8 @@ $$;
 -- conversation and follows everything in the lane. Its number is taken while the lane is locked, so that no transaction
 -- with a higher one ends before this one.
 CREATE OR REPLACE FUNCTION webhooks.emit(
-    p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
+    p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz,
+    p_facts jsonb,
     p_parts bytea DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
@@ -187,7 +197,8 @@ DECLARE
     -- The wanted kinds that report a single message.
     single constant text[] := ARRAY(
         SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
-        CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
+        CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read'
+            ELSE 'message.delivered' END AS kind) k
         WHERE k.kind = ANY (p_wanted));
     hooks uuid[];
 BEGIN
@@ -195,7 +206,8 @@ BEGIN
     hooks := webhooks.lock_lanes(p_app, p_conversation, single || ARRAY['Receipt.created']);
     IF hooks = '{}' THEN RETURN; END IF;
     WITH receipt AS MATERIALIZED (
-        SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal, (e.v ->> 'status')::bigint AS status, m.id, m.position,
+        SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal,
+            (e.v ->> 'status')::bigint AS status, m.id, m.position,
             m.sender, m.sender_name, m.sent_at
         FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n)
         CROSS JOIN LATERAL (
@@ -206,10 +218,12 @@ BEGIN
         FROM (
             SELECT r.user_id, r.status, r.position,
                 r.ordinal - row_number() OVER (PARTITION BY r.user_id, r.status ORDER BY r.ordinal) AS run
-            FROM (SELECT DISTINCT x.user_id, x.status, x.ordinal, x.position FROM receipt x WHERE 'Receipt.created' = ANY (p_wanted)) r) g
+            FROM (SELECT DISTINCT x.user_id, x.status, x.ordinal, x.position FROM receipt x
+                WHERE 'Receipt.created' = ANY (p_wanted)) r) g
         GROUP BY g.user_id, g.status, g.run
     ), event AS MATERIALIZED (
-        SELECT row_number() OVER (ORDER BY r.first, r.user_id, r.status) - 1 AS number, 'Receipt.created' AS kind, gen_random_uuid() AS event_id,
+        SELECT row_number() OVER (ORDER BY r.first, r.user_id, r.status) - 1 AS number, 'Receipt.created' AS kind,
+            gen_random_uuid() AS event_id,
             jsonb_build_object(
                 'actor', r.user_id, 'status', r.status, 'from', r.first, 'to', r.last,
                 'identities', webhooks.identities(p_app, ARRAY[r.user_id])) AS facts
@@ -219,7 +233,8 @@ BEGIN
         SELECT jsonb_array_length(p_receipts) + r.n, k.kind, gen_random_uuid(),
             jsonb_build_object(
                 'actor', r.user_id, 'message', jsonb_build_object(
-                    'message_id', r.id, 'position', r.position, 'ordinal', r.ordinal, 'sender', r.sender, 'sender_name', r.sender_name,
+                    'message_id', r.id, 'position', r.position, 'ordinal', r.ordinal, 'sender', r.sender, 'sender_name',
+                    r.sender_name,
                     'sent_at', webhooks.microseconds(r.sent_at)))
         FROM receipt r
         CROSS JOIN LATERAL (SELECT CASE r.status WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
@@ -244,15 +259,18 @@ $$;
 
 -- Returns the receipts that mark_all_read gave. The unread messages before it are unknown, so these are all messages of
 -- other users from the first unread one on, at most the newest 1,000.
-CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint) RETURNS jsonb
+CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint)
+RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT coalesce(
-            jsonb_agg(jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2) ORDER BY r.ordinal), '[]')
+            jsonb_agg(jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2)
+                ORDER BY r.ordinal), '[]')
         FROM (
             SELECT m.id, m.ordinal FROM conversations.message m
-            WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to AND m.sender <> p_user
+            WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to
+                AND m.sender <> p_user
             ORDER BY m.ordinal DESC LIMIT 1000) r);
 END
 $$;
@@ -270,33 +288,39 @@ DECLARE
     number bigint := 0;
     users jsonb;
 BEGIN
-    IF h.kind = 5 THEN
+    IF h.kind = conversations.kind_message_created() THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
         facts := webhooks.message_facts(p_app, m, h.actor) || actor;
         IF facts IS NULL THEN RETURN; END IF;
-        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.created', m.message_id, h.created_at, facts, m.parts);
-    ELSIF h.kind IN (7, 8) THEN
+        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.created', m.message_id,
+            h.created_at, facts, m.parts);
+    ELSIF h.kind IN (conversations.kind_receipts(), conversations.kind_all_read()) THEN
         PERFORM webhooks.record_receipts(
             p_app, h.conversation_id, h.position, h.created_at,
             CASE h.kind WHEN 7 THEN h.operations ELSE webhooks.all_read(
-                h.conversation_id, h.actor, coalesce((h.operations ->> 'from')::bigint, 1), (h.operations ->> 'up_to')::bigint) END,
+                h.conversation_id, h.actor, coalesce((h.operations ->> 'from')::bigint, 1),
+                (h.operations ->> 'up_to')::bigint) END,
             p_wanted);
-    ELSIF h.kind = 9 THEN
+    ELSIF h.kind = conversations.kind_parts() THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
         IF m.message_id IS NULL THEN RETURN; END IF;
         facts := jsonb_build_object('message', webhooks.message_reference(m)) || actor;
-        FOR edit IN SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n) ORDER BY e.n LOOP
+        FOR edit IN SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n)
+            ORDER BY e.n LOOP
             kind := CASE (edit ->> 'kind')::bigint
-                WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated' WHEN 2 THEN 'MessagePart.deleted' END;
+                WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated'
+                WHEN 2 THEN 'MessagePart.deleted' END;
             CONTINUE WHEN kind IS NULL;
             PERFORM webhooks.emit(
                 p_app, h.conversation_id, h.position, number, kind,
-                CASE kind WHEN 'MessagePart.created' THEN (edit ->> 'part')::uuid ELSE gen_random_uuid() END, h.created_at,
+                CASE kind WHEN 'MessagePart.created' THEN (edit ->> 'part')::uuid ELSE gen_random_uuid() END,
+                    h.created_at,
                 facts || jsonb_build_object('part', edit ->> 'part'));
             number := number + 1;
         END LOOP;
-        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(), h.created_at, facts);
-    ELSIF h.kind = 6 THEN
+        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(),
+            h.created_at, facts);
+    ELSIF h.kind = conversations.kind_message_deleted() THEN
         -- The message is deleted. Its remaining data is in the log's entry and in its recipients' rows.
         m.message_id := h.message_id;
         m.ordinal := h.ordinal;
@@ -306,7 +330,8 @@ BEGIN
         m.receipt_policy := 0;
         SELECT array_agg(p.user_id::text ORDER BY p.user_id),
             array_agg(conversations.recipient_status(
-                    0, p.user_id = m.sender, conversations.has_read(p, h.ordinal), p.delivered @> h.ordinal) ORDER BY p.user_id)
+                    0, p.user_id = m.sender, conversations.has_read(p, h.ordinal), p.delivered @> h.ordinal)
+                        ORDER BY p.user_id)
         INTO m.recipients, m.statuses
         FROM conversations.participant p
         WHERE p.conversation_id = h.conversation_id AND (p.left_position IS NULL OR p.left_ordinal >= h.ordinal);
@@ -315,28 +340,35 @@ BEGIN
             webhooks.message_facts(p_app, m, h.actor) || actor);
     ELSE
         facts := jsonb_build_object(
-            'conversation', webhooks.conversation_object(h.conversation_id), 'identities', webhooks.identities(p_app, ARRAY[h.actor])) || actor;
-        IF h.kind = 2 THEN
+            'conversation', webhooks.conversation_object(h.conversation_id), 'identities',
+            webhooks.identities(p_app, ARRAY[h.actor])) || actor;
+        IF h.kind = conversations.kind_participants() THEN
             FOR kind, users IN
                 SELECT * FROM (VALUES
-                    ('Participation.created', h.operations -> 'added'), ('Participation.deleted', h.operations -> 'removed'),
+                    ('Participation.created', h.operations -> 'added'),
+                    ('Participation.deleted', h.operations -> 'removed'),
                     ('conversation.updated.participants', '["any"]'::jsonb)) k(kind, users)
             LOOP
                 CONTINUE WHEN coalesce(jsonb_array_length(users), 0) = 0;
                 PERFORM webhooks.emit(
                     p_app, h.conversation_id, h.position, number, kind, gen_random_uuid(), h.created_at,
-                    facts || jsonb_build_object('users', users, 'identities', facts -> 'identities' || webhooks.identities(
+                    facts || jsonb_build_object(
+                        'users', users, 'identities', facts -> 'identities' || webhooks.identities(
                         p_app, ARRAY(SELECT jsonb_array_elements_text(users)))));
                 number := number + 1;
             END LOOP;
             RETURN;
         END IF;
-        kind := CASE h.kind WHEN 1 THEN 'Conversation.created' WHEN 3 THEN 'Conversation.updated' WHEN 4 THEN 'Conversation.deleted' END;
+        kind := CASE h.kind WHEN 1 THEN 'Conversation.created' WHEN 3 THEN 'Conversation.updated'
+            WHEN 4 THEN 'Conversation.deleted' END;
         IF kind IS NULL THEN RETURN; END IF;
         -- Complete the event now, because nothing can be read at delivery.
-        IF h.kind = 4 THEN facts := (webhooks.complete(p_app, h.conversation_id, kind, facts, 262144)).facts; END IF;
+        IF h.kind = conversations.kind_deleted() THEN
+            facts := (webhooks.complete(p_app, h.conversation_id, kind, facts, 262144)).facts;
+        END IF;
         PERFORM webhooks.emit(
-            p_app, h.conversation_id, h.position, number, kind, CASE h.kind WHEN 1 THEN h.conversation_id ELSE gen_random_uuid() END, h.created_at,
+            p_app, h.conversation_id, h.position, number, kind, CASE h.kind WHEN 1 THEN h.conversation_id
+                ELSE gen_random_uuid() END, h.created_at,
             facts || jsonb_build_object('effects', h.operations -> 'effects'));
     END IF;
 END
@@ -345,7 +377,8 @@ $$;
 -- Records the events of a conversation's changes in a range of positions, which this transaction has written. It is
 -- called after a writing function in the same statement. NULL positions: nothing changed. Returns the number of changes
 -- read.
-CREATE OR REPLACE FUNCTION webhooks.record(p_app uuid, p_conversation uuid, p_first bigint, p_last bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION webhooks.record(p_app uuid, p_conversation uuid, p_first bigint, p_last bigint)
+RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
@@ -362,13 +395,15 @@ BEGIN
     LOOP
         changes := changes + 1;
         CONTINUE WHEN NOT wanted && (CASE h.kind
-            WHEN 1 THEN '{Conversation.created}'
-            WHEN 2 THEN '{Participation.created,Participation.deleted,conversation.updated.participants}'
-            WHEN 3 THEN '{Conversation.updated}'
-            WHEN 4 THEN '{Conversation.deleted}'
-            WHEN 5 THEN '{Message.created}'
-            WHEN 6 THEN '{Message.deleted}'
-            WHEN 9 THEN '{Message.updated,MessagePart.created,MessagePart.updated,MessagePart.deleted}'
+            WHEN conversations.kind_created() THEN '{Conversation.created}'
+            WHEN conversations.kind_participants()
+                THEN '{Participation.created,Participation.deleted,conversation.updated.participants}'
+            WHEN conversations.kind_metadata() THEN '{Conversation.updated}'
+            WHEN conversations.kind_deleted() THEN '{Conversation.deleted}'
+            WHEN conversations.kind_message_created() THEN '{Message.created}'
+            WHEN conversations.kind_message_deleted() THEN '{Message.deleted}'
+            WHEN conversations.kind_parts()
+                THEN '{Message.updated,MessagePart.created,MessagePart.updated,MessagePart.deleted}'
             ELSE '{Receipt.created,message.delivered,message.read}' END)::text[];
         PERFORM webhooks.record_change(p_app, h, wanted);
     END LOOP;
@@ -380,7 +415,8 @@ $$;
 -- `p_badges`: a badge for each user; NULL: unknown. Pushes to one user are sent in order. Returns the number of users;
 -- 0: no active hook of the app accepts pushes.
 CREATE OR REPLACE FUNCTION webhooks.push(
-    p_app uuid, p_id uuid, p_users text[], p_badges bigint[], p_notification jsonb, p_conversation uuid DEFAULT NULL, p_message uuid DEFAULT NULL)
+    p_app uuid, p_id uuid, p_users text[], p_badges bigint[], p_notification jsonb, p_conversation uuid DEFAULT NULL,
+    p_message uuid DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -395,7 +431,8 @@ BEGIN
         PERFORM webhooks.emit(
             p_app, recipient.lane, NULL, 0, 'Push', gen_random_uuid(), clock_timestamp(),
             jsonb_build_object(
-                'push', p_id, 'user', recipient.id, 'badge', recipient.badge, 'notification', p_notification, 'conversation_id', p_conversation,
+                'push', p_id, 'user', recipient.id, 'badge', recipient.badge, 'notification', p_notification,
+                'conversation_id', p_conversation,
                 'message_id', p_message,
                 'tokens', (
                     SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
@@ -412,7 +449,8 @@ $$;
 -- active.
 CREATE OR REPLACE FUNCTION webhooks.recorded_apps() RETURNS TABLE (app_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT DISTINCT h.app_id FROM webhooks.hook h WHERE h.status = 'active' OR h.status = 'unverified' AND h.verified_at IS NOT NULL
+    SELECT DISTINCT h.app_id FROM webhooks.hook h
+    WHERE h.status = 'active' OR h.status = 'unverified' AND h.verified_at IS NOT NULL
 $$;
 
 -- Deletes the stored attempts that concern an erased user. Undelivered events stay, because the app's server still has
@@ -421,7 +459,8 @@ CREATE OR REPLACE FUNCTION webhooks.forget_user(p_app uuid, p_user text) RETURNS
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     DELETE FROM webhooks.delivery d USING webhooks.hook h, webhooks.event e
     WHERE h.app_id = p_app AND d.hook_id = h.id AND e.id = d.event
-        AND (e.facts ->> 'actor' = p_user OR e.facts ->> 'user' = p_user OR e.facts -> 'message' ->> 'sender' = p_user OR e.facts -> 'identities' ? p_user)
+        AND (e.facts ->> 'actor' = p_user OR e.facts ->> 'user' = p_user OR e.facts -> 'message' ->> 'sender' = p_user
+            OR e.facts -> 'identities' ? p_user)
 $$;
 
 GRANT EXECUTE ON FUNCTION webhooks.record, webhooks.recorded_apps TO strata_conversations, strata_metadata;

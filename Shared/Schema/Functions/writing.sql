@@ -20,7 +20,8 @@ BEGIN
     WHERE x.id = begin_change.conversation AND x.app_id = begin_change.app FOR UPDATE;
     is_indexed := c.is_indexed;
     IF NOT FOUND OR c.deleted_position IS NOT NULL THEN
-        outcome := CASE WHEN begin_change.actor IS NULL AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
+        outcome := CASE WHEN begin_change.actor IS NULL AND c.deleted_position IS NOT NULL THEN 'deleted'
+            ELSE 'not_found' END;
         RETURN;
     END IF;
     IF begin_change.actor IS NULL THEN
@@ -44,7 +45,8 @@ $$;
 -- Takes the next position and writes the log's entry. The caller holds the lock and has decided that something changes.
 -- A NULL actor is the app's own server, which the log stores as the empty text.
 CREATE OR REPLACE FUNCTION conversations.append_change(
-    conversation uuid, kind smallint, actor text, origin_connection bigint, origin_request bigint, message_id uuid, ordinal bigint, operations jsonb,
+    conversation uuid, kind smallint, actor text, origin_connection bigint, origin_request bigint, message_id uuid,
+    ordinal bigint, operations jsonb,
     OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -56,17 +58,21 @@ BEGIN
     INTO append_change.position, append_change.created_at, append_change.message_count;
 
     INSERT INTO conversations.change (
-        conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, operations, created_at)
+        conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count,
+        operations, created_at)
     VALUES (
-        append_change.conversation, append_change.position, append_change.kind, coalesce(append_change.actor, ''), append_change.origin_connection,
-        append_change.origin_request, append_change.message_id, append_change.ordinal, append_change.message_count, append_change.operations,
+        append_change.conversation, append_change.position, append_change.kind, coalesce(append_change.actor, ''),
+        append_change.origin_connection,
+        append_change.origin_request, append_change.message_id, append_change.ordinal, append_change.message_count,
+        append_change.operations,
         append_change.created_at);
 END
 $$;
 
 -- Appends the same entry to the own logs of several users. Call it last in a function, because it locks the logs' rows,
 -- in the order of the users. Times are microseconds since 1970.
-CREATE OR REPLACE FUNCTION conversations.append_user_changes(p_app uuid, p_users text[], p_kind smallint, p_operations jsonb)
+CREATE OR REPLACE FUNCTION conversations.append_user_changes(
+    p_app uuid, p_users text[], p_kind smallint, p_operations jsonb)
 RETURNS TABLE (user_id text, "position" bigint, created_at bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -74,7 +80,8 @@ BEGIN
     RETURN QUERY
     WITH moved AS (
         INSERT INTO conversations.user_log AS l (app_id, user_id, position, last_change_at)
-        SELECT p_app, u.id, 1, clock_timestamp() FROM unnest(conversations.sorted_users(p_users)) WITH ORDINALITY u(id, n) ORDER BY u.n
+        SELECT p_app, u.id, 1, clock_timestamp()
+        FROM unnest(conversations.sorted_users(p_users)) WITH ORDINALITY u(id, n) ORDER BY u.n
         ON CONFLICT (app_id, user_id) DO UPDATE
         SET position = l.position + 1, last_change_at = greatest(clock_timestamp(), l.last_change_at)
         RETURNING l.user_id, l.position, l.last_change_at
@@ -93,7 +100,8 @@ CREATE OR REPLACE FUNCTION conversations.append_user_change(
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
-    INSERT INTO conversations.user_log AS l (app_id, user_id, position, last_change_at) VALUES (p_app, p_user, 1, clock_timestamp())
+    INSERT INTO conversations.user_log AS l (app_id, user_id, position, last_change_at)
+    VALUES (p_app, p_user, 1, clock_timestamp())
     ON CONFLICT (app_id, user_id) DO UPDATE
     SET position = l.position + 1, last_change_at = greatest(clock_timestamp(), l.last_change_at)
     RETURNING l.position, l.last_change_at INTO append_user_change.position, append_user_change.created_at;

@@ -33,6 +33,8 @@ CREATE INDEX announcement_recipient_by_announcement ON conversations.announcemen
 
 -- The result row of an announcement as its recipient sees it.
 CREATE TYPE conversations.announcement_row AS (
-    announcement_id uuid, "position" bigint, sender_name text, sender_user text, sent_at timestamptz, parts bytea, notification text, status bigint);
+    announcement_id uuid, "position" bigint, sender_name text, sender_user text, sent_at timestamptz, parts bytea,
+    notification text, status bigint);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.announcement, conversations.announcement_recipient TO strata_conversations;
+GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.announcement,
+    conversations.announcement_recipient TO strata_conversations;

@@ -54,4 +54,5 @@ CREATE TABLE conversations.server_token (
 CREATE INDEX server_token_by_app ON conversations.server_token (app_id);
 
 GRANT SELECT ON conversations.app, conversations.app_key, conversations.server_token TO strata_conversations;
-GRANT UPDATE (session_ttl, badge_counts, badge_announcements, added_by, stranger_additions) ON conversations.app TO strata_conversations;
+GRANT UPDATE (session_ttl, badge_counts, badge_announcements, added_by,
+    stranger_additions) ON conversations.app TO strata_conversations;

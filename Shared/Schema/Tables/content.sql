@@ -21,7 +21,8 @@ CREATE TABLE conversations.content (
 );
 CREATE INDEX content_unreferenced ON conversations.content (unreferenced_since) WHERE unreferenced_since IS NOT NULL;
 -- A user's contents that no message refers to.
-CREATE INDEX content_waiting ON conversations.content (app_id, owner) INCLUDE (size) WHERE unreferenced_since IS NOT NULL;
+CREATE INDEX content_waiting ON conversations.content (app_id, owner) INCLUDE (size)
+WHERE unreferenced_since IS NOT NULL;
 
 CREATE TABLE conversations.content_reference (
     content_id      uuid NOT NULL,

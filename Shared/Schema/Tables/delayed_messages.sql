@@ -22,7 +22,8 @@ CREATE TABLE conversations.delayed_message (
 CREATE INDEX delayed_message_next ON conversations.delayed_message (next_at);
 CREATE INDEX delayed_message_typing ON conversations.delayed_message (typing_at) WHERE typing_at IS NOT NULL;
 CREATE INDEX delayed_message_next_of_app ON conversations.delayed_message (app_id, next_at, due_at, id);
-CREATE INDEX delayed_message_typing_of_app ON conversations.delayed_message (app_id, typing_at) WHERE typing_at IS NOT NULL;
+CREATE INDEX delayed_message_typing_of_app ON conversations.delayed_message (app_id, typing_at)
+WHERE typing_at IS NOT NULL;
 -- The order within a conversation, in which no message overtakes another. Also used to count an app's delayed messages.
 CREATE INDEX delayed_message_in_order ON conversations.delayed_message (app_id, conversation_id, due_at, id);
 

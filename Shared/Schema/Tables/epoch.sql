@@ -22,4 +22,5 @@ CREATE TABLE conversations.epoch (
     set_back_from     timestamptz
 );
 INSERT INTO conversations.epoch (value)
-VALUES (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000000)::bigint), 14, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 1, 10));
+VALUES (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000000)::bigint), 14, '0')
+    || substr(replace(gen_random_uuid()::text, '-', ''), 1, 10));

@@ -26,7 +26,8 @@ CREATE TABLE conversations.identity (
 
 -- Bare identities: users who were mentioned and have no profile.
 CREATE INDEX identity_bare ON conversations.identity (examined_at)
-WHERE display_name IS NULL AND avatar_url IS NULL AND first_name IS NULL AND last_name IS NULL AND phone_number IS NULL AND email_address IS NULL
+WHERE display_name IS NULL AND avatar_url IS NULL AND first_name IS NULL AND last_name IS NULL AND phone_number IS NULL
+    AND email_address IS NULL
     AND public_key IS NULL AND NOT is_bot AND metadata = '{}' AND NOT suspended;
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.identity TO strata_conversations;

@@ -103,8 +103,9 @@ CREATE TYPE conversations.log_place AS ("position" bigint, created_at timestampt
 --
 -- `m_…` is a message: the message of kinds 5 and 9; after a deletion (kind 6, and entry 5) the present last message.
 CREATE TYPE conversations.log_row AS (
-    entry bigint, app_id uuid, conversation_id uuid, "position" bigint, kind bigint, actor text, origin_connection bigint, origin_request bigint,
-    message_id uuid, ordinal bigint, message_count bigint, operations jsonb, created_at timestamptz, user_id text,
+    entry bigint, app_id uuid, conversation_id uuid, "position" bigint, kind bigint, actor text,
+    origin_connection bigint, origin_request bigint, message_id uuid, ordinal bigint, message_count bigint,
+    operations jsonb, created_at timestamptz, user_id text,
     -- Entry 0: the answer reaches the heads of all logs. Entry 2, kind 1: the conversation is at present not on the
     -- user's list. Entry 3: the user takes part.
     flag boolean,
@@ -112,13 +113,15 @@ CREATE TYPE conversations.log_row AS (
     -- Entry 3: the conversation is on the user's list.
     is_listed boolean,
     -- Entry 1, kinds 1 and 2: the conversation's present state.
-    conversation_created_at timestamptz, is_distinct boolean, receipt_policy bigint, conversation_position bigint, participants text[],
-    m_present boolean, m_message_id uuid, m_conversation_id uuid, m_position bigint, m_ordinal bigint, m_sender text, m_sent_at timestamptz,
-    m_parts bytea, m_notification text, m_recipients text[], m_statuses bigint[], m_updated_at timestamptz, m_receipt_policy bigint,
+    conversation_created_at timestamptz, is_distinct boolean, receipt_policy bigint, conversation_position bigint,
+    participants text[], m_present boolean, m_message_id uuid, m_conversation_id uuid, m_position bigint,
+    m_ordinal bigint, m_sender text, m_sent_at timestamptz, m_parts bytea, m_notification text, m_recipients text[],
+    m_statuses bigint[], m_updated_at timestamptz, m_receipt_policy bigint,
     -- Entry 1, kind 5: the message has been deleted since.
     m_deleted boolean,
     m_sender_name text);
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    conversations.change, conversations.change_rest, conversations.log_begin, conversations.user_log, conversations.user_change
+    conversations.change, conversations.change_rest, conversations.log_begin, conversations.user_log,
+    conversations.user_change
 TO strata_conversations;

@@ -48,13 +48,15 @@ CREATE TABLE conversations.kept_parts (
 -- The result row of a message as one user sees it. Statuses are in the order of the recipients: 0 sent, 1 delivered, 2
 -- read. If other users see another status than the recipient, 4 × (the others' status + 1) is added.
 CREATE TYPE conversations.message_row AS (
-    message_id uuid, conversation_id uuid, position bigint, ordinal bigint, sender text, sent_at timestamptz, parts bytea, notification text,
-    recipients text[], statuses bigint[], updated_at timestamptz, receipt_policy bigint, sender_name text);
+    message_id uuid, conversation_id uuid, position bigint, ordinal bigint, sender text, sent_at timestamptz,
+    parts bytea, notification text, recipients text[], statuses bigint[], updated_at timestamptz, receipt_policy bigint,
+    sender_name text);
 
 -- The result of a message's deletion. The first row is the outcome; rows with the outcome 'override' follow.
 CREATE TYPE conversations.message_deletion AS (
-    outcome text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint, ordinal bigint, last_changed boolean,
-    number_users text[], number_uncounted bigint[], number_hidden bigint[], user_position bigint, user_created_at timestamptz,
+    outcome text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint, ordinal bigint,
+    last_changed boolean, number_users text[], number_uncounted bigint[], number_hidden bigint[], user_position bigint,
+    user_created_at timestamptz,
     -- In an override: a present participant who has hidden messages, and therefore sees another last message than the
     -- others. At most a few rows.
     override_user text,
@@ -66,4 +68,5 @@ CREATE TYPE conversations.message_deletion AS (
     -- The deleted message's `hidden_from`.
     hidden_from text[]);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.message, conversations.message_place, conversations.kept_parts TO strata_conversations;
+GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.message, conversations.message_place,
+    conversations.kept_parts TO strata_conversations;

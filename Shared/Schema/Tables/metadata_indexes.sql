@@ -37,4 +37,5 @@ CREATE TABLE metadata.index_entry (
     PRIMARY KEY (conversation_id, path_id, user_id)
 );
 -- A page of a query is a range of this index.
-CREATE INDEX index_entry_page ON metadata.index_entry (app_id, path_id, user_id, value_key, created_at DESC, conversation_id DESC);
+CREATE INDEX index_entry_page ON metadata.index_entry (
+    app_id, path_id, user_id, value_key, created_at DESC, conversation_id DESC);

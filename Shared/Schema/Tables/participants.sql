@@ -62,4 +62,5 @@ CREATE TABLE conversations.addition (
 ) WITH (fillfactor = 70);
 CREATE INDEX addition_by_time ON conversations.addition (since);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.roster, conversations.participant, conversations.addition TO strata_conversations;
+GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.roster, conversations.participant,
+    conversations.addition TO strata_conversations;

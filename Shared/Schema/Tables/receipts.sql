@@ -40,4 +40,5 @@ CREATE TABLE conversations.kept_receipts (
     PRIMARY KEY (conversation_id, user_id)
 );
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.receipt_block, conversations.kept_receipts TO strata_conversations;
+GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.receipt_block,
+    conversations.kept_receipts TO strata_conversations;

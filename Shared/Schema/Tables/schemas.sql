@@ -16,7 +16,9 @@ DECLARE
 BEGIN
     FOREACH service_role IN ARRAY ARRAY['strata_conversations', 'strata_metadata', 'strata_webhooks'] LOOP
         BEGIN
-            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = service_role) THEN EXECUTE format('CREATE ROLE %I LOGIN', service_role); END IF;
+            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = service_role) THEN
+                EXECUTE format('CREATE ROLE %I LOGIN', service_role);
+            END IF;
         EXCEPTION WHEN duplicate_object OR unique_violation THEN
             NULL;
         END;

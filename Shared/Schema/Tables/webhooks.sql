@@ -123,5 +123,6 @@ CREATE TABLE webhooks.delivery (
 CREATE INDEX delivery_by_event ON webhooks.delivery (hook_id, event_id);
 CREATE INDEX delivery_of_event ON webhooks.delivery (event);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON webhooks.hook, webhooks.event, webhooks.outbox, webhooks.lane, webhooks.delivery TO strata_webhooks;
+GRANT SELECT, INSERT, UPDATE, DELETE ON webhooks.hook, webhooks.event, webhooks.outbox, webhooks.lane,
+    webhooks.delivery TO strata_webhooks;
 GRANT USAGE ON SEQUENCE webhooks.number TO strata_webhooks;
