@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what a reader of the repository meets: `make stats`. Generated code (*.pb.swift) does not count.
+"""Counts what a reader of the repository meets: `make stats`. Generated code (*.pb.swift, Endpoints.swift) does not count.
 
 stats.py           prints the counts
 stats.py --check   prints one line for each violation of the rules for comments, and exits with 1 if there is any:
@@ -26,6 +26,8 @@ PRODUCT = ["Shared", "Services", "Tools", "Clients"]
 CODE = PRODUCT + ["Examples", "Tests"]
 # Made by scripts or by tests.
 GENERATED = {f"docs/{name}.md" for name in ["authorization", "conformance", "conformance-server", "degraded", "faults", "stratakit"]}
+# Written by scripts/stubs.py. Its comments are those of services.proto, and are checked.
+STUBS = "Shared/Contracts/Generated/Endpoints.swift"
 TYPE = re.compile(
     r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate|final|indirect|nonisolated|distributed)\s+)*"
     r"(?:struct|class|enum|actor|protocol)\s+[A-Z]\w*"
@@ -36,7 +38,7 @@ SQL_FUNCTION = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE) ([\w.]
 
 def files(folders, ending):
     names = {name for folder in folders for name in glob.glob(f"{folder}/**/*{ending}", recursive=True)}
-    return sorted(name for name in names if not name.endswith(".pb.swift") and "/.build/" not in name)
+    return sorted(name for name in names if not name.endswith(".pb.swift") and "/.build/" not in name and name != STUBS)
 
 
 def lines(name):
@@ -133,7 +135,7 @@ def idioms():
 
 def check():
     errors = []
-    for name in files(CODE, ".swift") + files(["Shared"], ".sql"):
+    for name in files(CODE, ".swift") + [STUBS] + files(["Shared"], ".sql"):
         for number, line, begins in comments(name):
             if begins and first_word(line) in FIRST_WORDS:
                 errors.append(f"{name}:{number}: a doc comment begins with its noun or its verb, not with “{first_word(line)}”")

@@ -12,41 +12,63 @@ public protocol CallAnswers: AnyObject, Sendable {
     func answerReceived(byteCount count: Int) throws(Failure)
 }
 
-extension RPCClient {
-    /// Calls `endpoint` and decodes its response.
-    /// - Parameter answers: counts the response.
-    /// - Throws: ``StrataModel/Failure`` from the service; `service_unavailable` if no instance could be reached in
-    ///   time, or if the outcome of a call that must not be repeated is unknown; any error of `answers`.
-    public func call<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, with request: Request, deadline: ContinuousClock.Instant,
-        trace: TraceID,
+/// The circumstances of calls to services: who waits how long, and for what.
+public protocol CallContext: Sendable {
+    /// The time at which the caller stops waiting.
+    var deadline: ContinuousClock.Instant { get }
+    /// The trace of the request that the calls belong to.
+    var trace: TraceID { get }
+    /// The idempotency key of the change; nil: none. Other calls ignore it.
+    var idempotencyKey: IdempotencyKey? { get }
+    /// The counter of the responses; nil: none.
+    var answers: (any CallAnswers)? { get }
+}
+
+/// The context of a single call.
+public struct SingleCall: CallContext {
+    /// The time at which the caller stops waiting.
+    public let deadline: ContinuousClock.Instant
+    /// The trace of the request that the call belongs to, or a new one.
+    public let trace: TraceID
+    /// The idempotency key of the change; nil: none.
+    public let idempotencyKey: IdempotencyKey?
+    /// The counter of the response; nil: none.
+    public let answers: (any CallAnswers)?
+}
+
+extension CallContext where Self == SingleCall {
+    /// Creates a context with a deadline.
+    /// - Parameter trace: a new trace by default.
+    public static func until(
+        _ deadline: ContinuousClock.Instant, trace: TraceID = .random(), as idempotencyKey: IdempotencyKey? = nil,
         answers: (any CallAnswers)? = nil
-    ) async throws(Failure) -> Response {
-        try await call(
-            endpoint, effect: endpoint.effect, with: request, deadline: deadline, trace: trace, answers: answers)
+    ) -> Self {
+        SingleCall(deadline: deadline, trace: trace, idempotencyKey: idempotencyKey, answers: answers)
     }
 
-    /// Calls `endpoint` for a change with an optional idempotency key. With a key, the change is carried out once, so
-    /// that the call may be repeated regardless of the endpoint's effect.
-    public func call<Request: ChangeRequest, Response>(
-        _ endpoint: Endpoint<Request, Response>, with request: Request, as idempotencyKey: IdempotencyKey?,
-        deadline: ContinuousClock.Instant,
-        trace: TraceID, answers: (any CallAnswers)? = nil
+    /// Creates a context whose deadline is `budget` from now.
+    /// - Parameter trace: a new trace by default.
+    public static func within(
+        _ budget: Duration, trace: TraceID = .random(), as idempotencyKey: IdempotencyKey? = nil,
+        answers: (any CallAnswers)? = nil
+    ) -> Self {
+        .until(.now + budget, trace: trace, as: idempotencyKey, answers: answers)
+    }
+}
+
+extension RPCClient {
+    /// Calls `endpoint` and decodes its response. With an idempotency key, a change is carried out once, so that the
+    /// call may be repeated regardless of the endpoint's effect.
+    /// - Throws: ``StrataModel/Failure`` from the service; `service_unavailable` if no instance could be reached in
+    ///   time, or if the outcome of a call that must not be repeated is unknown; any error of the context's `answers`.
+    public func call<Request, Response>(
+        _ endpoint: Endpoint<Request, Response>, with request: Request, for context: some CallContext
     ) async throws(Failure) -> Response {
-        guard let idempotencyKey else {
-            return try await call(endpoint, with: request, deadline: deadline, trace: trace, answers: answers)
+        var (request, effect) = (request, endpoint.effect)
+        if let key = context.idempotencyKey, let setKey = endpoint.setKey {
+            setKey(&request, key)
+            effect = .repeatable
         }
-        var request = request
-        request.mutation = ProtoMutation(idempotencyKey)
-        return try await call(
-            endpoint, effect: .repeatable, with: request, deadline: deadline, trace: trace, answers: answers)
-    }
-
-    private func call<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, effect: Effect, with request: Request,
-        deadline: ContinuousClock.Instant, trace: TraceID,
-        answers: (any CallAnswers)?
-    ) async throws(Failure) -> Response {
         let payload: ByteBuffer
         do {
             payload = try ByteBuffer(protobuf: request)
@@ -56,15 +78,15 @@ extension RPCClient {
         let answer: ByteBuffer
         do {
             answer = try await call(
-                endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .notRepeatable
-            )
+                endpoint.method, with: payload, deadline: context.deadline, trace: context.trace,
+                isIdempotent: effect != .notRepeatable)
         } catch {
             let failure = Failure(rpcError: error)
             // A caller that receives "access denied" must be able to rely on the call having had no effect.
             guard error.isAfterLoss, effect == .repeatable, !failure.indicatesCompletion else { throw failure }
             throw Failure(rpcError: .transportLost)
         }
-        try answers?.answerReceived(byteCount: answer.readableBytes)
+        try context.answers?.answerReceived(byteCount: answer.readableBytes)
         guard let response = try? Response(protobuf: answer) else {
             throw Failure(.internalServerError, "The answer of a service could not be decoded.")
         }

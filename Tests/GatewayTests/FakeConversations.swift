@@ -130,7 +130,7 @@ final class FakeConversations: Sendable {
             }
         }
         router.register(ConversationsAPI.followed) { _, _ in ProtoFollowedResponse() }
-        router.register(BlocksAPI.pairs) { request, _ in
+        router.register(BlocksAPI.blockPairs) { request, _ in
             let blocks = self.answers.withLock { $0.blocks }
             let users = Set(
                 Set(blocks.own + blocks.others).filter { $0 > request.fromUserID }.sorted()

@@ -84,8 +84,7 @@ struct ServiceTests {
                     var answered: [Change] = []
                     for operations in [[set("a", "1")], [set("a", "1")], [set("a.b", "2")], [delete("a")]] {
                         let response = try await client.call(
-                            MetadataAPI.patch, with: request(fixture, id, operations), deadline: Self.soon,
-                            trace: .random())
+                            MetadataAPI.patchMetadata, with: request(fixture, id, operations), for: .until(Self.soon))
                         if response.hasChange { answered.append(try Change(response.change)) }
                     }
                     return answered
@@ -109,8 +108,8 @@ struct ServiceTests {
             try await serve(postgres: fixture.url, redis: redis.url) { client in
                 let failure = await #expect(throws: Failure.self) {
                     try await client.call(
-                        MetadataAPI.patch, with: request(fixture, id, [set("x", [("x.y", "a\0b")])]),
-                        deadline: Self.soon, trace: .random())
+                        MetadataAPI.patchMetadata, with: request(fixture, id, [set("x", [("x.y", "a\0b")])]),
+                        for: .until(Self.soon))
                 }
                 #expect(failure?.code == .invalidProperty)
                 #expect(failure?.detail == .property("metadata.x.y"))
@@ -139,7 +138,7 @@ struct ServiceTests {
                 request.actor = "ana"
                 request.conversationID = Data(id)
                 request.operations = [ProtoMetadataOperation(set("a", value))]
-                return try await client.call(MetadataAPI.patch, with: request, deadline: Self.soon, trace: .random())
+                return try await client.call(MetadataAPI.patchMetadata, with: request, for: .until(Self.soon))
             }
             await redis.kill()
             #expect(try await patch("1").change.position == 2)

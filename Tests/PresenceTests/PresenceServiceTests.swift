@@ -27,25 +27,25 @@ struct PresenceServiceTests {
             var request = ProtoSetPresenceRequest()
             request.lease = lease(user, connection)
             request.status = status
-            _ = try await client.call(PresenceAPI.setPresence, with: request, deadline: soon, trace: .random())
+            _ = try await client.call(PresenceAPI.setPresence, with: request, for: .until(soon))
         }
         func renew(_ leases: [ProtoLease]) async throws(Failure) -> [ProtoLease] {
             var request = ProtoRenewPresenceRequest()
             request.leases = leases
-            return try await client.call(PresenceAPI.renewPresence, with: request, deadline: soon, trace: .random())
+            return try await client.call(PresenceAPI.renewPresence, with: request, for: .until(soon))
                 .forgotten
         }
         func release(_ leases: [ProtoLease]) async throws(Failure) {
             var request = ProtoReleasePresenceRequest()
             request.leases = leases
-            _ = try await client.call(PresenceAPI.releasePresence, with: request, deadline: soon, trace: .random())
+            _ = try await client.call(PresenceAPI.releasePresence, with: request, for: .until(soon))
         }
         func get(_ users: [String], since: Timestamp? = nil) async throws -> [PresencePublication] {
             var request = ProtoGetPresenceRequest()
             request.appID = Data(app)
             request.userIds = users
             if let since { request.since = since.microseconds }
-            return try await client.call(PresenceAPI.getPresence, with: request, deadline: soon, trace: .random())
+            return try await client.call(PresenceAPI.getPresence, with: request, for: .until(soon))
                 .presences
                 .map { try PresencePublication($0) }
         }
@@ -129,10 +129,8 @@ struct PresenceServiceTests {
             first.lease = lease
             first.status = "available"
             next.leases = [lease]
-            let set = try await caller.client.call(
-                PresenceAPI.setPresence, with: first, deadline: soon, trace: .random())
-            let renewed = try await caller.client.call(
-                PresenceAPI.renewPresence, with: next, deadline: soon, trace: .random())
+            let set = try await caller.client.call(PresenceAPI.setPresence, with: first, for: .until(soon))
+            let renewed = try await caller.client.call(PresenceAPI.renewPresence, with: next, for: .until(soon))
             #expect(set.renewAfterMs == 4000 && renewed.renewAfterMs == 4000)
         }
     }

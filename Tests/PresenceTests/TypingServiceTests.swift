@@ -20,7 +20,7 @@ struct TypingServiceTests {
         request.conversationID = Data(id)
         request.userID = user
         request.action = action
-        _ = try await client.call(PresenceAPI.typing, with: request, deadline: soon, trace: .random())
+        _ = try await client.call(PresenceAPI.typing, with: request, for: .until(soon))
     }
 
     /// Runs services, with a client of the first one and a listener on the conversations' channels.
@@ -155,7 +155,7 @@ struct TypingServiceTests {
                 request.userID = "ana"
                 request.action = "started"
                 let conversation = await #expect(throws: Failure.self) {
-                    try await client.call(PresenceAPI.typing, with: request, deadline: soon, trace: .random())
+                    try await client.call(PresenceAPI.typing, with: request, for: .until(soon))
                 }
                 #expect(conversation?.code == .internalServerError)
             }

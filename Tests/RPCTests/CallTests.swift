@@ -118,14 +118,12 @@ struct CallTests {
             (client: RPCClient) async throws in
             let answer = await #expect(throws: Failure.self) {
                 try await client.call(
-                    ConversationsAPI.getConversation, with: ProtoGetConversationRequest(),
-                    deadline: .now + .seconds(20), trace: .random())
+                    ConversationsAPI.getConversation, with: ProtoGetConversationRequest(), for: .within(.seconds(20)))
             }
             #expect(answer?.code == .internalServerError)
             let large = ProtoGetConversationRequest.with { $0.appID = Data(repeating: 0, count: 4 << 20) }
             let request = await #expect(throws: Failure.self) {
-                try await client.call(
-                    ConversationsAPI.getConversation, with: large, deadline: .now + .seconds(20), trace: .random())
+                try await client.call(ConversationsAPI.getConversation, with: large, for: .within(.seconds(20)))
             }
             #expect(request?.code == .invalidRequest)
         }

@@ -8,34 +8,32 @@ import Testing
 
 @Suite("names of methods")
 struct MethodNameTests {
-    /// Returns the number of each declared method, parsed from the source, because Swift cannot list declarations.
-    private static func declared() throws -> [String: UInt16] {
-        let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Endpoints.swift")
+    /// Returns the names in `services.proto` by number, in Swift's spelling.
+    private static func declared() throws -> [(number: UInt16, name: String)] {
+        let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Protos/services.proto")
             .standardized
         let text = try String(contentsOf: file, encoding: .utf8)
-        var methods: [String: UInt16] = [:]
-        for api in text.split(separator: "public enum ").dropFirst() {
-            for endpoint in api.matches(of: /static let ([A-Za-z]+) =\s+Endpoint<[^>]*>\(\s*([0-9]+)/) {
-                methods["\(api.prefix { $0 != " " }).\(endpoint.1)"] = UInt16(endpoint.2)
-            }
-        }
-        return methods
+        return try text.matches(of: /\n  rpc (\w)(\w+)\(.*option \(number\) = ([0-9]+);/)
+            .map { (try #require(UInt16($0.3)), $0.1.lowercased() + $0.2) }
     }
 
-    @Test("each method has a unique name")
+    @Test("each method has a unique name, the one in services.proto")
     func names() throws {
         let declared = try Self.declared()
         #expect(declared.count == RPCMethod.names.count)
-        for (endpoint, number) in declared {
-            #expect(RPCMethod.names[RPCMethod(rawValue: number)] != nil, "\(endpoint) has no name")
-        }
-        #expect(Set(RPCMethod.names.values).count == RPCMethod.names.count)
+        for (number, name) in declared { #expect(RPCMethod(rawValue: number).name == name) }
+        #expect(Set(RPCMethod.names.values).count == declared.count)
     }
 
     @Test("no two methods have the same number")
     func numbers() throws {
         let declared = try Self.declared()
         #expect(declared.count > 40)
-        #expect(Set(declared.values).count == declared.count)
+        #expect(Set(declared.map(\.number)).count == declared.count)
+    }
+
+    @Test("an unknown method's name is its number")
+    func unknown() {
+        #expect(RPCMethod(rawValue: 65_535).name == "65535")
     }
 }

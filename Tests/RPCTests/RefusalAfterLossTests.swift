@@ -34,8 +34,7 @@ struct RefusalAfterLossTests {
     func unknownMethod() async throws {
         try await withPair(handler: CallRouter(logger: quiet).handleCall) { (client: RPCClient) async throws in
             let failure = await #expect(throws: Failure.self) {
-                _ = try await client.call(
-                    ConversationsAPI.sendMessage, with: .init(), deadline: .now + .seconds(60), trace: .random())
+                _ = try await client.call(ConversationsAPI.sendMessage, with: .init(), for: .within(.seconds(60)))
             }
             #expect(failure?.code == .serviceUnavailable)
         }
@@ -57,8 +56,7 @@ struct RefusalAfterLossTests {
             .map { _ in
                 Task { () -> Failure.Code? in
                     do throws(Failure) {
-                        _ = try await client.subject.call(
-                            endpoint, with: Request(), deadline: .now + .seconds(60), trace: .random())
+                        _ = try await client.subject.call(endpoint, with: Request(), for: .within(.seconds(60)))
                         return nil
                     } catch {
                         return error.code

@@ -85,7 +85,7 @@ struct FifthServiceTests {
         func greet(_ name: String) async throws {
             var request = ProtoTypingRequest()
             request.userID = name
-            _ = try await client.call(GreetingAPI.greet, with: request, deadline: .now + .seconds(30), trace: .random())
+            _ = try await client.call(GreetingAPI.greet, with: request, for: .within(.seconds(30)))
         }
         try await greet("ana")
         await #expect(throws: Failure.invalid("user_id", reason: "is too long")) { try await greet("anastasia") }

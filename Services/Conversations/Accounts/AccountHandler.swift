@@ -28,7 +28,7 @@ struct AccountHandler: CallHandler {
         router.register(ConversationsAPI.endSession) { try await self.endSession($0, in: $1) }
         router.register(ConversationsAPI.checkSessions) { try await self.checkSessions($0, in: $1) }
         router.register(ConversationsAPI.identities) { try await self.identities($0, in: $1) }
-        router.register(ServerAPI.findToken) { try await self.findServerToken($0, in: $1) }
+        router.register(ServerAPI.findServerToken) { try await self.findServerToken($0, in: $1) }
         router.register(ServerAPI.findUser) { try await self.findUser($0, in: $1) }
     }
 

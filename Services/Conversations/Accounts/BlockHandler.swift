@@ -16,9 +16,9 @@ struct BlockHandler: CallHandler {
     init(_ support: ServiceContext) { self.support = support }
 
     func register(on router: inout CallRouter) {
-        router.register(BlocksAPI.change) { try await self.change($0, in: $1) }
-        router.register(BlocksAPI.list) { try await self.list($0, in: $1) }
-        router.register(BlocksAPI.pairs) { try await self.pairs($0, in: $1) }
+        router.register(BlocksAPI.changeBlocks) { try await self.change($0, in: $1) }
+        router.register(BlocksAPI.listBlocks) { try await self.list($0, in: $1) }
+        router.register(BlocksAPI.blockPairs) { try await self.pairs($0, in: $1) }
     }
 
     // MARK: Change

@@ -16,9 +16,9 @@ struct IndexHandler: CallHandler {
 
     func register(on router: inout CallRouter) {
         router.register(IndexAPI.findConversations) { try await self.find($0, in: $1) }
-        router.register(IndexAPI.list) { try await self.list($0, in: $1) }
-        router.register(IndexAPI.add) { try await self.add($0, in: $1) }
-        router.register(IndexAPI.remove) { try await self.remove($0, in: $1) }
+        router.register(IndexAPI.listIndexes) { try await self.list($0, in: $1) }
+        router.register(IndexAPI.addIndex) { try await self.add($0, in: $1) }
+        router.register(IndexAPI.removeIndex) { try await self.remove($0, in: $1) }
     }
 
     private func find(

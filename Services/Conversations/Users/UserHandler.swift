@@ -37,13 +37,13 @@ struct UserHandler: CallHandler {
 
     func register(on router: inout CallRouter) {
         router.register(UsersAPI.writeIdentity) { try await self.writeIdentity($0, in: $1) }
-        router.register(UsersAPI.suspend) { try await self.suspend($0, in: $1) }
+        router.register(UsersAPI.suspendUser) { try await self.suspend($0, in: $1) }
         router.register(UsersAPI.listSessions) { try await self.listSessions($0, in: $1) }
         router.register(UsersAPI.endSessions) { try await self.endSessions($0, in: $1) }
         router.register(UsersAPI.patchApp) { try await self.patchApp($0, in: $1) }
         router.register(UsersAPI.notify) { try await self.notify($0, in: $1) }
         router.register(UsersAPI.badge) { try await self.badge($0, in: $1) }
-        router.register(UsersAPI.erase) { try await self.erase($0, in: $1) }
+        router.register(UsersAPI.eraseUser) { try await self.erase($0, in: $1) }
     }
 
     private static func user(_ text: String) throws(Failure) -> UserID {

@@ -16,7 +16,7 @@ extension GatewayServices {
             $0.identityToken = identityToken
         }
         let answer = try await conversations.call(
-            ConversationsAPI.signIn, with: request, deadline: .now + .seconds(10), trace: trace)
+            ConversationsAPI.signIn, with: request, for: .within(.seconds(10), trace: trace))
         return (answer.sessionToken, answer.hasIdentity ? Identity(answer.identity) : nil)
     }
 
@@ -24,7 +24,7 @@ extension GatewayServices {
     func endSession(tokenDigest: [UInt8], trace: TraceID) async throws(Failure) {
         _ = try await conversations.call(
             ConversationsAPI.endSession, with: .with { $0.tokenDigest = Data(tokenDigest) },
-            deadline: .now + .seconds(5), trace: trace)
+            for: .within(.seconds(5), trace: trace))
     }
 
     /// Checks any number of sessions, in batches.
@@ -34,7 +34,7 @@ extension GatewayServices {
         for batch in Array(digests).batches(of: ConversationsAPI.maximumAccounts) {
             let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = batch.map { Data($0) } }
             let answer = try? await conversations.call(
-                ConversationsAPI.checkSessions, with: request, deadline: .now + .seconds(10), trace: .random())
+                ConversationsAPI.checkSessions, with: request, for: .within(.seconds(10)))
             for digest in answer?.ended ?? [] { ended.insert([UInt8](digest)) }
         }
         return ended
@@ -47,7 +47,7 @@ extension GatewayServices {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
         }
-        _ = try await conversations.call(ServerAPI.findUser, with: request, deadline: .now + .seconds(5), trace: trace)
+        _ = try await conversations.call(ServerAPI.findUser, with: request, for: .within(.seconds(5), trace: trace))
         return key
     }
 
@@ -57,12 +57,8 @@ extension GatewayServices {
             $0.appID = call.appData
             $0.userIds = users.map(\.rawValue)
         }
-        return
-            try await conversations.call(
-                ConversationsAPI.identities, with: request, deadline: call.deadline, trace: call.trace,
-                answers: call.answers
-            )
-            .identities.map { Identity($0) }
+        return try await conversations.call(ConversationsAPI.identities, with: request, for: call).identities
+            .map { Identity($0) }
     }
 
     /// Returns all users whose presence the user may be sent.
@@ -71,11 +67,7 @@ extension GatewayServices {
             $0.appID = call.appData
             $0.userID = call.user
         }
-        return
-            try await conversations.call(
-                ConversationsAPI.followed, with: request, deadline: call.deadline, trace: call.trace,
-                answers: call.answers
-            )
-            .userIds.map { UserID(trusted: $0) }
+        return try await conversations.call(ConversationsAPI.followed, with: request, for: call).userIds
+            .map { UserID(trusted: $0) }
     }
 }

@@ -15,8 +15,7 @@ extension GatewayServices {
             $0.pageSize = Int32(clamping: pageSize + 1)
             if let from { $0.fromUserID = from.rawValue }
         }
-        let answer = try await conversations.call(
-            BlocksAPI.list, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(BlocksAPI.listBlocks, with: request, for: call)
         let identities = answer.identities.prefix(pageSize).map { BasicIdentity($0) }
         let hasMore = answer.identities.count > pageSize
         return ListPage(
@@ -33,10 +32,7 @@ extension GatewayServices {
             $0.operations = operations.map { ProtoBlockOperation($0) }
             $0.createsUser = createsUser
         }
-        return LogPosition(
-            try await conversations.call(
-                BlocksAPI.change, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
-                answers: call.answers))
+        return LogPosition(try await conversations.call(BlocksAPI.changeBlocks, with: request, for: call))
     }
 
     /// Returns all users who have a block with the user in either direction, read in pages. The user's own log contains
@@ -52,8 +48,7 @@ extension GatewayServices {
                 $0.pageSize = Int32(BlocksAPI.pairsPageSize)
                 if let from { $0.fromUserID = from.rawValue }
             }
-            let answer = try await conversations.call(
-                BlocksAPI.pairs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            let answer = try await conversations.call(BlocksAPI.blockPairs, with: request, for: call)
             let page = (
                 own: answer.blocked.map { UserID(trusted: $0) }, others: answer.blockedBy.map { UserID(trusted: $0) }
             )

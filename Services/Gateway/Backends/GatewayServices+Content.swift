@@ -21,8 +21,7 @@ extension GatewayServices {
             $0.size = Int64(clamping: upload.size)
             if let conversation { $0.conversationID = Data(conversation) }
         }
-        _ = try await conversations.call(
-            AccountAPI.createContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        _ = try await conversations.call(AccountAPI.createContent, with: request, for: call)
     }
 
     /// Records that all bytes are stored.
@@ -30,7 +29,7 @@ extension GatewayServices {
     func finishContent(_ id: ContentID, trace: TraceID) async throws(Failure) {
         let request = ProtoFinishContentRequest.with { $0.contentID = Data(id) }
         _ = try await conversations.call(
-            AccountAPI.finishContent, with: request, deadline: .now + .seconds(10), trace: trace)
+            AccountAPI.finishContent, with: request, for: .within(.seconds(10), trace: trace))
     }
 
     /// Returns the size of content and whether it has been uploaded.
@@ -45,8 +44,7 @@ extension GatewayServices {
             $0.contentID = Data(id)
             if let conversation { $0.conversationID = Data(conversation) }
         }
-        let answer = try await conversations.call(
-            AccountAPI.getContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(AccountAPI.getContent, with: request, for: call)
         return (Int(clamping: answer.size), answer.isUploaded)
     }
 
@@ -57,15 +55,13 @@ extension GatewayServices {
             $0.age = age.components.seconds
             $0.limit = Int32(clamping: limit)
         }
-        let answer = try await conversations.call(
-            AccountAPI.sweepContents, with: request, deadline: .now + .seconds(30), trace: .random())
+        let answer = try await conversations.call(AccountAPI.sweepContents, with: request, for: .within(.seconds(30)))
         return try Self.converted { try answer.doomed.map { try ContentID(contract: $0) } }
     }
 
     /// Removes the records of content whose bytes have been removed.
     func forgetContents(_ ids: [ContentID]) async throws(Failure) {
         let request = ProtoForgetContentsRequest.with { $0.contentIds = ids.map { Data($0) } }
-        _ = try await conversations.call(
-            AccountAPI.forgetContents, with: request, deadline: .now + .seconds(30), trace: .random())
+        _ = try await conversations.call(AccountAPI.forgetContents, with: request, for: .within(.seconds(30)))
     }
 }

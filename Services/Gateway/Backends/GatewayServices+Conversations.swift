@@ -31,10 +31,7 @@ extension GatewayServices {
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         do throws(Failure) {
-            let answer = try await conversations.call(
-                ConversationsAPI.createConversation, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers)
+            let answer = try await conversations.call(ConversationsAPI.createConversation, with: request, for: call)
             // An existing conversation may be large, and the client can request it again.
             if !answer.created { call.mayBeRefused() }
             let view = try Self.converted { try ConversationView(answer.view) }
@@ -78,9 +75,7 @@ extension GatewayServices {
             $0.conversationID = Data(id)
             $0.withMetadata = withMetadata
         }
-        return try await conversations.call(
-            ConversationsAPI.getConversation, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        return try await conversations.call(ConversationsAPI.getConversation, with: request, for: call)
     }
 
     /// Returns as many of these conversations as fit into one answer, from the first on. Conversations that are not
@@ -95,9 +90,7 @@ extension GatewayServices {
             $0.conversationIds = ids.map { Data($0) }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.getConversations, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.getConversations, with: request, for: call)
         let covered = Int(answer.covered)
         return try Self.converted {
             guard (1...max(1, ids.count)).contains(covered), answer.views.count <= covered else {
@@ -118,9 +111,7 @@ extension GatewayServices {
             if let from { $0.fromID = Data(from) }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.listConversations, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.listConversations, with: request, for: call)
         let (views, later) = try Self.converted {
             (
                 try answer.views.map { try ConversationView($0) },
@@ -146,9 +137,7 @@ extension GatewayServices {
                 $0.operations = operations.map { ProtoMetadataOperation($0) }
                 if let origin = call.protoOrigin { $0.origin = origin }
             }
-            let answer = try await metadata.call(
-                MetadataAPI.patch, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
-                answers: call.answers)
+            let answer = try await metadata.call(MetadataAPI.patchMetadata, with: request, for: call)
             return LogPosition(answer.place)
         }
         let request = ProtoPatchConversationRequest.with {
@@ -160,10 +149,7 @@ extension GatewayServices {
             $0.byServer = call.isByServer
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.patchConversation, with: request, as: call.idempotencyKey, deadline: call.deadline,
-            trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.patchConversation, with: request, for: call)
         return LogPosition(answer.place)
     }
 
@@ -181,11 +167,7 @@ extension GatewayServices {
             if let upTo { $0.upTo = upTo.rawValue }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return LogPosition(
-            try await conversations.call(
-                ConversationsAPI.deleteConversation, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers))
+        return LogPosition(try await conversations.call(ConversationsAPI.deleteConversation, with: request, for: call))
     }
 
     /// - Returns: the log position, and the position up to which all is read; nil if the service does not name it.
@@ -199,9 +181,7 @@ extension GatewayServices {
             if let upTo { $0.upTo = upTo.rawValue }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.markAllRead, with: request, as: call.idempotencyKey, deadline: call.deadline,
-            trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.markAllRead, with: request, for: call)
         return (LogPosition(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
     }
 }

@@ -23,9 +23,7 @@ extension GatewayServices {
             $0.maxBytes = Int64(Self.batchBytes)
         }
         return try await CursorBatches.page(size: pageSize) { _, _ throws(Failure) in
-            let answer = try await conversations.call(
-                ConversationsAPI.loadConversations, with: request, deadline: call.deadline, trace: call.trace,
-                answers: call.answers)
+            let answer = try await conversations.call(ConversationsAPI.loadConversations, with: request, for: call)
             let loaded = try Self.converted { try answer.items.map { try LoadedConversation($0) } }
             return CursorBatches.Answer(
                 items: shown(loaded, view: \.view), isCut: false, total: Int(answer.total),

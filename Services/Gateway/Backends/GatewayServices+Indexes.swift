@@ -30,16 +30,14 @@ extension GatewayServices {
             $0.pageSize = Int32(clamping: pageSize)
             if let from { $0.fromID = Data(from) }
         }
-        let answer = try await conversations.call(
-            IndexAPI.findConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
-        )
+        let answer = try await conversations.call(IndexAPI.findConversations, with: request, for: call)
         let ids = try Self.converted { try answer.ids.map { try ConversationID(contract: $0) } }
         return (ids, answer.hasTotal ? Int(answer.total) : nil, try Self.nextFrom(answer.end, ConversationID.self))
     }
 
     func indexes(of app: AppID, trace: TraceID) async throws(Failure) -> [MetadataIndex] {
         let answer = try await conversations.call(
-            IndexAPI.list, with: .with { $0.appID = Data(app) }, deadline: .now + .seconds(10), trace: trace)
+            IndexAPI.listIndexes, with: .with { $0.appID = Data(app) }, for: .within(.seconds(10), trace: trace))
         return answer.indexes.map { MetadataIndex($0) }
     }
 
@@ -53,7 +51,7 @@ extension GatewayServices {
             $0.path = path.dotted
         }
         let answer = try await conversations.call(
-            IndexAPI.add, with: request, deadline: .now + .seconds(10), trace: trace)
+            IndexAPI.addIndex, with: request, for: .within(.seconds(10), trace: trace))
         return (MetadataIndex(answer.index), answer.isNew)
     }
 
@@ -62,6 +60,6 @@ extension GatewayServices {
             $0.appID = Data(app)
             $0.path = path.dotted
         }
-        _ = try await conversations.call(IndexAPI.remove, with: request, deadline: .now + .seconds(10), trace: trace)
+        _ = try await conversations.call(IndexAPI.removeIndex, with: request, for: .within(.seconds(10), trace: trace))
     }
 }

@@ -19,9 +19,7 @@ extension GatewayServices {
             if let notification { $0.notification = notification }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline,
-            trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.sendMessage, with: request, for: call)
         return (try Self.converted { try StrataModel.Message(answer.message) }, LogPosition(answer.place))
     }
 
@@ -35,9 +33,7 @@ extension GatewayServices {
             $0.messageID = Data(id)
             if let conversation { $0.conversationID = Data(conversation) }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.getMessage, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.getMessage, with: request, for: call)
         return try Self.converted { try StrataModel.Message(answer) }
     }
 
@@ -60,9 +56,7 @@ extension GatewayServices {
             if let from { $0.fromID = Data(from) }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.listMessages, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.listMessages, with: request, for: call)
         let messages = try Self.converted { try answer.messages.map { try StrataModel.Message($0) } }
         return CursorBatches.Answer(
             items: messages, isCut: answer.isCut, total: Int(answer.total),
@@ -81,11 +75,7 @@ extension GatewayServices {
             if let conversation { $0.conversationID = Data(conversation) }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return LogPosition(
-            try await conversations.call(
-                ConversationsAPI.deleteMessage, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers))
+        return LogPosition(try await conversations.call(ConversationsAPI.deleteMessage, with: request, for: call))
     }
 
     func giveReceipt(_ id: MessageID, kind: ReceiptKind, for call: Call) async throws(Failure) -> LogPosition {
@@ -96,10 +86,6 @@ extension GatewayServices {
             $0.kind = kind.rawValue
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return LogPosition(
-            try await conversations.call(
-                ConversationsAPI.giveReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers))
+        return LogPosition(try await conversations.call(ConversationsAPI.giveReceipt, with: request, for: call))
     }
 }

@@ -78,9 +78,7 @@ extension GatewayServices {
             }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.editParts, with: request, as: call.idempotencyKey, deadline: call.deadline,
-            trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.editParts, with: request, for: call)
         return EditedParts(
             message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil,
             index: Int(answer.index),

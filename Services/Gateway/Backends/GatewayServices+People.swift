@@ -19,9 +19,7 @@ extension GatewayServices {
             $0.pageSize = Int32(clamping: pageSize + 1)
             if let from { $0.fromUserID = from.rawValue }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.listFollowed, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.listFollowed, with: request, for: call)
         let identities = answer.identities.prefix(pageSize).map { Identity($0) }
         let hasMore = answer.identities.count > pageSize
         return ListPage(
@@ -35,10 +33,7 @@ extension GatewayServices {
             $0.userID = call.user
             $0.followed = users.map(\.rawValue)
         }
-        return LogPosition(
-            try await conversations.call(
-                ConversationsAPI.follow, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace, answers: call.answers))
+        return LogPosition(try await conversations.call(ConversationsAPI.follow, with: request, for: call))
     }
 
     func unfollow(_ user: UserID, for call: Call) async throws(Failure) -> LogPosition {
@@ -47,10 +42,7 @@ extension GatewayServices {
             $0.userID = call.user
             $0.followed = user.rawValue
         }
-        return LogPosition(
-            try await conversations.call(
-                ConversationsAPI.unfollow, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace, answers: call.answers))
+        return LogPosition(try await conversations.call(ConversationsAPI.unfollow, with: request, for: call))
     }
 
     func isFollowed(_ user: UserID, for call: Call) async throws(Failure) -> Bool {
@@ -59,12 +51,7 @@ extension GatewayServices {
             $0.userID = call.user
             $0.followed = user.rawValue
         }
-        return
-            try await conversations.call(
-                ConversationsAPI.isFollowed, with: request, deadline: call.deadline, trace: call.trace,
-                answers: call.answers
-            )
-            .isFollowed
+        return try await conversations.call(ConversationsAPI.isFollowed, with: request, for: call).isFollowed
     }
 
     // MARK: Announcements
@@ -75,9 +62,7 @@ extension GatewayServices {
             $0.userID = call.user
             $0.announcementID = Data(id)
         }
-        let answer = try await conversations.call(
-            AccountAPI.getAnnouncement, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
-        )
+        let answer = try await conversations.call(AccountAPI.getAnnouncement, with: request, for: call)
         return try Self.converted { try Announcement(answer) }
     }
 
@@ -99,9 +84,7 @@ extension GatewayServices {
             if let from { $0.fromID = Data(from) }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await conversations.call(
-            AccountAPI.listAnnouncements, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        let answer = try await conversations.call(AccountAPI.listAnnouncements, with: request, for: call)
         let announcements = try Self.converted { try answer.announcements.map { try Announcement($0) } }
         return CursorBatches.Answer(
             items: announcements, isCut: answer.isCut, total: Int(answer.total),
@@ -115,11 +98,7 @@ extension GatewayServices {
             $0.announcementID = Data(id)
             $0.kind = kind.rawValue
         }
-        return LogPosition(
-            try await conversations.call(
-                AccountAPI.giveAnnouncementReceipt, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers))
+        return LogPosition(try await conversations.call(AccountAPI.giveAnnouncementReceipt, with: request, for: call))
     }
 
     func deleteAnnouncement(_ id: AnnouncementID, for call: Call) async throws(Failure) -> LogPosition {
@@ -128,11 +107,7 @@ extension GatewayServices {
             $0.userID = call.user
             $0.announcementID = Data(id)
         }
-        return LogPosition(
-            try await conversations.call(
-                AccountAPI.deleteAnnouncement, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers))
+        return LogPosition(try await conversations.call(AccountAPI.deleteAnnouncement, with: request, for: call))
     }
 
     // MARK: Devices
@@ -150,9 +125,7 @@ extension GatewayServices {
                 if let value = body.iosVersion { $0.iosVersion = value }
             }
         }
-        _ = try await conversations.call(
-            AccountAPI.setPushToken, with: request, as: call.idempotencyKey, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        _ = try await conversations.call(AccountAPI.setPushToken, with: request, for: call)
     }
 
     func deletePushToken(device: String, for call: Call) async throws(Failure) {
@@ -161,8 +134,6 @@ extension GatewayServices {
             $0.userID = call.user
             $0.deviceID = device
         }
-        _ = try await conversations.call(
-            AccountAPI.deletePushToken, with: request, as: call.idempotencyKey, deadline: call.deadline,
-            trace: call.trace, answers: call.answers)
+        _ = try await conversations.call(AccountAPI.deletePushToken, with: request, for: call)
     }
 }

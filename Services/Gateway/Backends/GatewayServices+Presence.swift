@@ -16,8 +16,7 @@ extension GatewayServices {
             $0.userID = user.user.rawValue
             $0.action = action.rawValue
         }
-        _ = try await presence.call(
-            PresenceAPI.typing, with: request, deadline: .now + Self.typingDeadline, trace: .random())
+        _ = try await presence.call(PresenceAPI.typing, with: request, for: .within(Self.typingDeadline))
     }
 
     func endTyping(of user: UserKey, in conversation: ConversationID) {
@@ -30,8 +29,7 @@ extension GatewayServices {
             $0.lease = Self.lease(of: call.key, connection: connection)
             $0.status = status
         }
-        let answer = try await presence.call(
-            PresenceAPI.setPresence, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let answer = try await presence.call(PresenceAPI.setPresence, with: request, for: call)
         renewalPeriod.updated(milliseconds: answer.renewAfterMs)
     }
 
@@ -48,8 +46,7 @@ extension GatewayServices {
             let request = ProtoRenewPresenceRequest.with {
                 $0.leases = batch.map { Self.lease(of: $0.key, connection: $0.connection) }
             }
-            let answer = try? await presence.call(
-                PresenceAPI.renewPresence, with: request, deadline: .now + .seconds(5), trace: .random())
+            let answer = try? await presence.call(PresenceAPI.renewPresence, with: request, for: .within(.seconds(5)))
             guard let answer else { continue }
             renewalPeriod.updated(milliseconds: answer.renewAfterMs)
             forgotten.formUnion(answer.forgotten.map(\.connection))
@@ -60,8 +57,7 @@ extension GatewayServices {
     func releasePresence(_ key: UserKey, connection: UInt64) async throws(Failure) {
         _ = try await presence.call(
             PresenceAPI.releasePresence, with: .with { $0.leases = [Self.lease(of: key, connection: connection)] },
-            deadline: .now + .seconds(5),
-            trace: .random())
+            for: .within(.seconds(5)))
     }
 
     /// - Parameter users: any number of users, requested in batches.
@@ -75,9 +71,7 @@ extension GatewayServices {
                 $0.userIds = batch.map(\.rawValue)
                 if let since { $0.since = since.microseconds }
             }
-            let answer = try await presence.call(
-                PresenceAPI.getPresence, with: request, deadline: call.deadline, trace: call.trace,
-                answers: call.answers)
+            let answer = try await presence.call(PresenceAPI.getPresence, with: request, for: call)
             found += try Self.converted { try answer.presences.map { try PresencePublication($0) } }
         }
         return found

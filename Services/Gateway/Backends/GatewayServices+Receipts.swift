@@ -18,9 +18,7 @@ extension GatewayServices {
             $0.kind = kind.rawValue
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.giveReceipts, with: request, as: call.idempotencyKey, deadline: call.deadline,
-            trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.giveReceipts, with: request, for: call)
         return (
             try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, LogPosition(answer.place)
         )

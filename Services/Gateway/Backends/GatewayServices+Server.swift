@@ -31,10 +31,7 @@ extension GatewayServices {
     ) async throws(Failure) -> (message: StrataModel.Message, place: LogPosition) {
         do throws(Failure) {
             let request = messageRequest(body, as: id, to: conversation, for: call)
-            let answer = try await conversations.call(
-                ConversationsAPI.sendMessage, with: request, as: call.idempotencyKey, deadline: call.deadline,
-                trace: call.trace,
-                answers: call.answers)
+            let answer = try await conversations.call(ConversationsAPI.sendMessage, with: request, for: call)
             if case .user(let user) = body.sender {
                 endTyping(of: UserKey(app: call.key.app, user: user), in: conversation)
             }
@@ -56,9 +53,7 @@ extension GatewayServices {
             $0.delayMs = schedule.delay
             $0.typingMs = schedule.typing
         }
-        _ = try await conversations.call(
-            ConversationsAPI.scheduleMessage, with: request, deadline: call.deadline, trace: call.trace,
-            answers: call.answers)
+        _ = try await conversations.call(ConversationsAPI.scheduleMessage, with: request, for: call)
     }
 
     private func messageRequest(

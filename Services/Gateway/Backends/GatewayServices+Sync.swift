@@ -23,8 +23,7 @@ extension GatewayServices {
                 $0.notBefore = begin.microseconds
             }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.baseline, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.baseline, with: request, for: call)
         return try Self.converted {
             Baseline(
                 entries: try answer.entries.map { entry in
@@ -56,8 +55,7 @@ extension GatewayServices {
             $0.limit = Int32(clamping: limit)
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.readLogs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let answer = try await conversations.call(ConversationsAPI.readLogs, with: request, for: call)
         return try Self.converted {
             var counts: [ConversationID: LogPage.Counts] = [:]
             for item in answer.numbers {
@@ -116,8 +114,7 @@ extension GatewayServices: ChangeSource {
             $0.userIds = users.map(\.rawValue)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.readChanges, with: request, deadline: .now + .seconds(5), trace: .random(),
-            answers: answers)
+            ConversationsAPI.readChanges, with: request, for: .within(.seconds(5), answers: answers))
         return try Self.converted {
             var counts: [UserID: UserCounts] = [:]
             for (user, value) in answer.numbers { counts[UserID(trusted: user)] = UserCounts(value) }
@@ -128,8 +125,7 @@ extension GatewayServices: ChangeSource {
 
     private func heads(since: Timestamp?) async throws(Failure) -> Heads {
         let answer = try await conversations.call(
-            ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5),
-            trace: .random())
+            ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, for: .within(.seconds(5)))
         return try Self.converted {
             Heads(
                 conversations: try answer.heads.map {

@@ -17,7 +17,7 @@ extension GatewayServices {
     ) async throws(Failure) -> Response {
         var request = Request()
         fill(&request)
-        return try await conversations.call(endpoint, with: request, deadline: .now + patience, trace: trace)
+        return try await conversations.call(endpoint, with: request, for: .within(patience, trace: trace))
     }
 
     /// Requests a change, which is applied once if it has an idempotency key.
@@ -29,7 +29,7 @@ extension GatewayServices {
         var request = Request()
         fill(&request)
         return try await conversations.call(
-            endpoint, with: request, as: idempotencyKey, deadline: .now + patience, trace: trace)
+            endpoint, with: request, for: .within(patience, trace: trace, as: idempotencyKey))
     }
 
     // MARK: Identities
@@ -64,7 +64,7 @@ extension GatewayServices {
     func suspend(
         _ key: UserKey, _ isSuspended: Bool, as idempotencyKey: IdempotencyKey?, trace: TraceID
     ) async throws(Failure) {
-        _ = try await change(UsersAPI.suspend, as: idempotencyKey, trace) {
+        _ = try await change(UsersAPI.suspendUser, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             $0.isSuspended = isSuspended
@@ -175,7 +175,7 @@ extension GatewayServices {
     // MARK: Erasing
 
     func erase(_ key: UserKey, as idempotencyKey: IdempotencyKey?, trace: TraceID) async throws(Failure) {
-        _ = try await change(UsersAPI.erase, as: idempotencyKey, trace) {
+        _ = try await change(UsersAPI.eraseUser, as: idempotencyKey, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
         }

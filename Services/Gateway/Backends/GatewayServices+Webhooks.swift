@@ -15,7 +15,7 @@ extension GatewayServices {
         _ endpoint: Endpoint<Request, Response>, with request: Request, trace: TraceID
     ) async throws(Failure) -> Response {
         guard let webhooks else { throw .unavailable }
-        return try await webhooks.call(endpoint, with: request, deadline: .now + patience, trace: trace)
+        return try await webhooks.call(endpoint, with: request, for: .within(patience, trace: trace))
     }
 
     private func request(_ id: WebhookID, of app: AppID, event: UUID? = nil) -> ProtoWebhookRequest {
@@ -37,18 +37,19 @@ extension GatewayServices {
             $0.secret = body.secret
             $0.config = body.config
         }
-        let answer = try await call(WebhooksAPI.create, with: request, trace: trace)
+        let answer = try await call(WebhooksAPI.createWebhook, with: request, trace: trace)
         return try Self.converted { try Webhook(answer) }
     }
 
     func listWebhooks(of app: AppID, trace: TraceID) async throws(Failure) -> [Webhook] {
-        let answer = try await call(WebhooksAPI.list, with: .with { $0.appID = Data(app) }, trace: trace)
+        let answer = try await call(WebhooksAPI.listWebhooks, with: .with { $0.appID = Data(app) }, trace: trace)
         return try Self.converted { try answer.webhooks.map { try Webhook($0) } }
     }
 
     /// Returns a webhook after applying the operation of `endpoint`.
     func webhook(
-        _ id: WebhookID, of app: AppID, by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook> = WebhooksAPI.get,
+        _ id: WebhookID, of app: AppID,
+        by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook> = WebhooksAPI.getWebhook,
         trace: TraceID
     ) async throws(Failure) -> Webhook {
         let answer = try await call(endpoint, with: request(id, of: app), trace: trace)
@@ -56,15 +57,15 @@ extension GatewayServices {
     }
 
     func deleteWebhook(_ id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) {
-        _ = try await call(WebhooksAPI.delete, with: request(id, of: app), trace: trace)
+        _ = try await call(WebhooksAPI.deleteWebhook, with: request(id, of: app), trace: trace)
     }
 
     func webhookDeliveries(_ id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) -> [WebhookDelivery] {
-        let answer = try await call(WebhooksAPI.deliveries, with: request(id, of: app), trace: trace)
+        let answer = try await call(WebhooksAPI.listWebhookDeliveries, with: request(id, of: app), trace: trace)
         return try Self.converted { try answer.deliveries.map { try WebhookDelivery($0) } }
     }
 
     func redeliver(_ event: UUID, to id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) {
-        _ = try await call(WebhooksAPI.redeliver, with: request(id, of: app, event: event), trace: trace)
+        _ = try await call(WebhooksAPI.redeliverWebhook, with: request(id, of: app, event: event), trace: trace)
     }
 }

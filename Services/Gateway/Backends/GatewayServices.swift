@@ -51,7 +51,7 @@ struct GatewayServices: Sendable {
     }
 
     /// The context of a service call: user, deadline, trace, origin and idempotency key.
-    struct Call: Sendable {
+    struct Call: CallContext {
         let key: UserKey
         var deadline: ContinuousClock.Instant
         var trace: TraceID

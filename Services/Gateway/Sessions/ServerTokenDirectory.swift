@@ -65,6 +65,6 @@ final class ServerTokenDirectory: Sendable {
             $0.tokenDigest = Data(digest)
         }
         return try await conversations.call(
-            ServerAPI.findToken, with: request, deadline: .now + .seconds(5), trace: trace)
+            ServerAPI.findServerToken, with: request, for: .within(.seconds(5), trace: trace))
     }
 }

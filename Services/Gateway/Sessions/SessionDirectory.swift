@@ -30,8 +30,8 @@ final class SessionDirectory: Sendable {
         let now = ContinuousClock.now
         if let session = cache.withLock({ $0.value(for: digest, at: now) }) { return session }
         let proto = try await conversations.call(
-            ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) }, deadline: now + .seconds(5),
-            trace: trace)
+            ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) },
+            for: .within(.seconds(5), trace: trace))
         let session = try GatewayServices.converted {
             Session(
                 key: UserKey(app: try AppID(contract: proto.appID), user: UserID(trusted: proto.identity.userID)),

@@ -29,7 +29,7 @@ struct PatchHandler: CallHandler {
     }
 
     func register(on router: inout CallRouter) {
-        router.register(MetadataAPI.patch) { try await patch($0, deadline: $1.deadline) }
+        router.register(MetadataAPI.patchMetadata) { try await patch($0, deadline: $1.deadline) }
     }
 
     /// Commits a patch and publishes its change. An answer means that the patch is committed. The publication is only a

@@ -15,14 +15,18 @@ struct WebhookHandler: CallHandler {
     let settings: WebhooksSettings
 
     func register(on router: inout CallRouter) {
-        router.register(WebhooksAPI.create) { try await create($0, deadline: $1.deadline) }
-        router.register(WebhooksAPI.list) { try await list($0, deadline: $1.deadline) }
-        router.register(WebhooksAPI.get) { ProtoWebhook(try await find(try Named($0), deadline: $1.deadline).webhook) }
-        router.register(WebhooksAPI.activate) { try await activate(try Named($0), deadline: $1.deadline) }
-        router.register(WebhooksAPI.deactivate) { try await deactivate(try Named($0), deadline: $1.deadline) }
-        router.register(WebhooksAPI.delete) { try await delete(try Named($0), deadline: $1.deadline) }
-        router.register(WebhooksAPI.deliveries) { try await deliveries(try Named($0), deadline: $1.deadline) }
-        router.register(WebhooksAPI.redeliver) { request, context in
+        router.register(WebhooksAPI.createWebhook) { try await create($0, deadline: $1.deadline) }
+        router.register(WebhooksAPI.listWebhooks) { try await list($0, deadline: $1.deadline) }
+        router.register(WebhooksAPI.getWebhook) {
+            ProtoWebhook(try await find(try Named($0), deadline: $1.deadline).webhook)
+        }
+        router.register(WebhooksAPI.activateWebhook) { try await activate(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.deactivateWebhook) { try await deactivate(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.deleteWebhook) { try await delete(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.listWebhookDeliveries) {
+            try await deliveries(try Named($0), deadline: $1.deadline)
+        }
+        router.register(WebhooksAPI.redeliverWebhook) { request, context in
             guard let event = UUID(contract: request.eventID) else {
                 throw ContractViolation("WebhookRequest.event_id")
             }

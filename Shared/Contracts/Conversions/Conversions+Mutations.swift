@@ -1,39 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
 public import StrataModel
-public import SwiftProtobuf
-
-/// A request for a change, with an optional idempotency key.
-public protocol ChangeRequest: SwiftProtobuf.Message {
-    /// The idempotency key; unset: none.
-    var mutation: ProtoMutation { get set }
-}
-
-extension ProtoCreateConversationRequest: ChangeRequest {}
-extension ProtoPatchConversationRequest: ChangeRequest {}
-extension ProtoDeleteConversationRequest: ChangeRequest {}
-extension ProtoMarkAllReadRequest: ChangeRequest {}
-extension ProtoSendMessageRequest: ChangeRequest {}
-extension ProtoDeleteMessageRequest: ChangeRequest {}
-extension ProtoEditPartsRequest: ChangeRequest {}
-extension ProtoGiveReceiptRequest: ChangeRequest {}
-extension ProtoChangeBlocksRequest: ChangeRequest {}
-extension ProtoGiveReceiptsRequest: ChangeRequest {}
-extension ProtoFollowRequest: ChangeRequest {}
-extension ProtoUnfollowRequest: ChangeRequest {}
-extension ProtoGiveAnnouncementReceiptRequest: ChangeRequest {}
-extension ProtoDeleteAnnouncementRequest: ChangeRequest {}
-extension ProtoSetPushTokenRequest: ChangeRequest {}
-extension ProtoDeletePushTokenRequest: ChangeRequest {}
-extension ProtoPatchMetadataRequest: ChangeRequest {}
-extension ProtoWriteIdentityRequest: ChangeRequest {}
-extension ProtoSuspendUserRequest: ChangeRequest {}
-extension ProtoEndSessionsRequest: ChangeRequest {}
-extension ProtoPatchAppRequest: ChangeRequest {}
-extension ProtoAnnounceRequest: ChangeRequest {}
-extension ProtoNotifyRequest: ChangeRequest {}
-extension ProtoBadgeRequest: ChangeRequest {}
-extension ProtoEraseUserRequest: ChangeRequest {}
+import SwiftProtobuf
 
 extension IdempotencyKey {
     /// Creates an idempotency key.

@@ -9,7 +9,7 @@
 //   https://github.com/apple/swift-protobuf/
 
 /// SPDX-License-Identifier: Apache-2.0
-/// The calls of the gateway, and of the command, to the three services behind it. Contracts/Endpoints.swift numbers the methods.
+/// The calls of the gateway, and of the command, to the services behind it: methods first, then their messages.
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -16,7 +16,7 @@ extension CallsFixture {
             $0.appID = Data(app)
             $0.path = path
         }
-        let answer = try await call(IndexAPI.add, request)
+        let answer = try await call(IndexAPI.addIndex, request)
         return (MetadataIndex(answer.index), answer.isNew)
     }
 
@@ -25,11 +25,11 @@ extension CallsFixture {
             $0.appID = Data(app)
             $0.path = path
         }
-        try await call(IndexAPI.remove, request)
+        try await call(IndexAPI.removeIndex, request)
     }
 
     func indexes() async throws -> [MetadataIndex] {
-        try await call(IndexAPI.list) { $0.appID = Data(app) }.indexes.map { MetadataIndex($0) }
+        try await call(IndexAPI.listIndexes) { $0.appID = Data(app) }.indexes.map { MetadataIndex($0) }
     }
 
     @discardableResult

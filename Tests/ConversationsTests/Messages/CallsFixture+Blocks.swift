@@ -23,7 +23,7 @@ extension CallsFixture {
     func changeBlocks(
         _ operations: [(kind: ProtoBlockOperation.Kind, users: [String])], by user: String = "ana"
     ) async throws -> Position? {
-        let place = try await call(BlocksAPI.change) {
+        let place = try await call(BlocksAPI.changeBlocks) {
             $0.appID = Data(app)
             $0.userID = user
             $0.operations = operations.map { operation in
@@ -39,7 +39,7 @@ extension CallsFixture {
     func blocks(
         of user: String = "ana", pageSize: Int = 100, from: String? = nil
     ) async throws -> (users: [String], total: Int64) {
-        let answer = try await call(BlocksAPI.list) {
+        let answer = try await call(BlocksAPI.listBlocks) {
             $0.appID = Data(app)
             $0.userID = user
             $0.pageSize = Int32(pageSize)
@@ -51,7 +51,7 @@ extension CallsFixture {
     func blockPairs(
         of user: String, from: String? = nil, pageSize: Int = BlocksAPI.pairsPageSize
     ) async throws -> (blocked: [String], by: [String]) {
-        let answer = try await call(BlocksAPI.pairs) {
+        let answer = try await call(BlocksAPI.blockPairs) {
             $0.appID = Data(app)
             $0.userID = user
             $0.pageSize = Int32(pageSize)

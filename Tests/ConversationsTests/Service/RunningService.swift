@@ -59,7 +59,7 @@ struct RunningService {
 
     @discardableResult
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
-        try await client.call(endpoint, with: request, deadline: .soon, trace: .random())
+        try await client.call(endpoint, with: request, for: .until(.soon))
     }
 
     @discardableResult

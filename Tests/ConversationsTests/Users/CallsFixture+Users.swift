@@ -42,7 +42,7 @@ extension CallsFixture {
     }
 
     func suspend(_ user: String, _ isSuspended: Bool = true) async throws {
-        try await call(UsersAPI.suspend) {
+        try await call(UsersAPI.suspendUser) {
             $0.appID = Data(app)
             $0.userID = user
             $0.isSuspended = isSuspended
@@ -107,7 +107,7 @@ extension CallsFixture {
     }
 
     func erase(_ user: String) async throws {
-        try await call(UsersAPI.erase) {
+        try await call(UsersAPI.eraseUser) {
             $0.appID = Data(app)
             $0.userID = user
         }

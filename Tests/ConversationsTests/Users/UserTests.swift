@@ -300,9 +300,9 @@ extension StoreTests {
                 let suspending = ProtoSuspendUserRequest.with {
                     ($0.appID, $0.userID, $0.isSuspended) = (Data(calls.app), "ana", true)
                 }
-                try await calls.named(names[0], UsersAPI.suspend, suspending)
+                try await calls.named(names[0], UsersAPI.suspendUser, suspending)
                 try await calls.suspend("ana", false)
-                try await calls.named(names[0], UsersAPI.suspend, suspending)
+                try await calls.named(names[0], UsersAPI.suspendUser, suspending)
                 #expect(
                     try await calls.number(
                         "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
@@ -336,9 +336,9 @@ extension StoreTests {
                         == 7200)
 
                 let erasing = ProtoEraseUserRequest.with { ($0.appID, $0.userID) = (Data(calls.app), "ana") }
-                try await calls.named(names[5], UsersAPI.erase, erasing)
+                try await calls.named(names[5], UsersAPI.eraseUser, erasing)
                 try await calls.users("ana")
-                try await calls.named(names[5], UsersAPI.erase, erasing)
+                try await calls.named(names[5], UsersAPI.eraseUser, erasing)
                 #expect(try await calls.refusal { try await calls.users("ana") }?.code == .idInUse)
             }
         }

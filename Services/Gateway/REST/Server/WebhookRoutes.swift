@@ -17,10 +17,10 @@ struct WebhookRoutes: RESTFeature {
         webhooks.on(.get, ":id", use: load)
         webhooks.on(.delete, ":id", use: delete)
         webhooks.on(.post, ":id/activate") { (id: WebhookID, context) throws(Failure) in
-            try await answer(id, by: WebhooksAPI.activate, in: context)
+            try await answer(id, by: WebhooksAPI.activateWebhook, in: context)
         }
         webhooks.on(.post, ":id/deactivate") { (id: WebhookID, context) throws(Failure) in
-            try await answer(id, by: WebhooksAPI.deactivate, in: context)
+            try await answer(id, by: WebhooksAPI.deactivateWebhook, in: context)
         }
         webhooks.on(.get, ":id/deliveries", use: deliveries)
         webhooks.on(.post, ":id/deliveries/:event/redeliver", use: redeliver)
@@ -37,7 +37,7 @@ struct WebhookRoutes: RESTFeature {
     }
 
     private func load(_ id: WebhookID, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await answer(id, by: WebhooksAPI.get, in: context)
+        try await answer(id, by: WebhooksAPI.getWebhook, in: context)
     }
 
     private func answer(
