@@ -50,8 +50,10 @@ func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency]
     .target(name: name, dependencies: dependencies, path: path, exclude: exclude, swiftSettings: settings)
 }
 
-func executable(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+func executable(
+    _ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, exclude: exclude, swiftSettings: settings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -75,22 +77,18 @@ let soak: [Target] = [
             logging, nioCore, nioPosix,
             nioHTTP1,
         ]),
-    library(
+    executable(
         "Soak", "Tests/Soak",
         [
             "SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers",
             argumentParser,
-        ],
-        exclude: ["Main"]
-    ),
-    executable("SoakMain", "Tests/Soak/Main", ["Soak", argumentParser]),
+        ]),
 ]
 
 /// Tests, one target beside each module, and those that run the real executables; benchmarks; and the modules that they need.
 let checks: [Target] = [
     library("TestTiers", "Tests/Tiers", []),
-    library("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"], exclude: ["Main"]),
-    executable("KitClientMain", "Tests/KitClient/Main", ["KitClient"]),
+    executable("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"]),
     tests("NetKitTests", ["NetKit", nioCore, nioPosix, nioEmbedded, logging]),
     tests("ModelTests", ["SeededRandom", "StrataModel"]),
     tests("WireTests", ["SeededRandom", "StrataWire", "StrataModel", nioCore]),
@@ -157,13 +155,12 @@ let checks: [Target] = [
             "TestSupport",
             "ProtocolClient", "StrataCommand", nioCore, logging,
         ]),
-    library("RequirementTrait", "Tests/RequirementTrait", []),
     library("FuzzValues", "Tests/FuzzValues", ["SeededRandom", "ProtocolClient"]),
     tests(
         "StrataKitTests",
         [
             "SeededRandom", "FuzzValues", "StrataKit", "ChatExample", "StrataModel", "ProtocolClient",
-            "RequirementTrait", grdb,
+            grdb,
             nioCore, nioPosix, nioEmbedded,
             nioWebSocket, logging,
         ]),
@@ -180,7 +177,7 @@ let checks: [Target] = [
             "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "ChatExample",
             "KitClient", "RPC",
             "TestCluster", "TestSupport",
-            "RequirementTrait", "ProtocolClient",
+            "ProtocolClient",
             "StrataCommand",
             "LocalServers",
             "Postgres", "Redis", nioCore, nioPosix, nioEmbedded, nioSSL, logging, crypto,
@@ -224,13 +221,13 @@ let package = Package(
     name: "strata",
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
-        .executable(name: "gateway", targets: ["GatewayMain"]),
-        .executable(name: "conversations", targets: ["ConversationsMain"]),
-        .executable(name: "metadata", targets: ["MetadataMain"]),
-        .executable(name: "presence", targets: ["PresenceMain"]),
-        .executable(name: "webhooks", targets: ["WebhooksMain"]),
+        .executable(name: "gateway", targets: ["Gateway"]),
+        .executable(name: "conversations", targets: ["Conversations"]),
+        .executable(name: "metadata", targets: ["Metadata"]),
+        .executable(name: "presence", targets: ["Presence"]),
+        .executable(name: "webhooks", targets: ["Webhooks"]),
         .executable(name: "strata", targets: ["StrataMain"]),
-        .executable(name: "soak", targets: ["SoakMain"]),
+        .executable(name: "soak", targets: ["Soak"]),
     ]
         + (isImageBuild
             ? []
@@ -305,14 +302,14 @@ let package = Package(
                 asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioFoundation, logging,
             ]),
 
-        // Services: the logic of each is a library; its executable holds main and wiring.
+        // Services: each is one executable.
         // What brings changes to sockets: it knows neither HTTP nor WebSocket, nor which services there are.
         library(
             "FanOut", "Services/Gateway/FanOut",
             ["StrataModel", "StrataWire", "Contracts", "Redis", nioCore, logging, metrics, coreMetrics]),
         // What brings one socket from the past to the present: values that say what to read and what to send.
         library("Sync", "Services/Gateway/Sync", ["FanOut", "StrataModel", nioCore]),
-        library(
+        executable(
             "Gateway", "Services/Gateway",
             [
                 "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit",
@@ -322,9 +319,8 @@ let package = Package(
                 hummingbirdTLS,
                 nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
                 crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
-            ], exclude: ["Main", "FanOut", "Sync"]),
-        executable("GatewayMain", "Services/Gateway/Main", ["Gateway", "ServiceKit"]),
-        library(
+            ], exclude: ["FanOut", "Sync"]),
+        executable(
             "Conversations", "Services/Conversations",
             [
                 "StrataModel", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis",
@@ -332,34 +328,30 @@ let package = Package(
                 logging, metrics,
                 lifecycle,
                 configuration, nioCore, nioPosix, collections, swiftProtobuf,
-            ], exclude: ["Main"]),
-        executable("ConversationsMain", "Services/Conversations/Main", ["Conversations", "ServiceKit"]),
-        library(
+            ]),
+        executable(
             "Metadata", "Services/Metadata",
             [
                 "StrataModel", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis", "ServiceKit",
                 logging, metrics, lifecycle,
                 configuration,
                 nioCore,
-            ], exclude: ["Main"]),
-        executable("MetadataMain", "Services/Metadata/Main", ["Metadata", "ServiceKit"]),
-        library(
+            ]),
+        executable(
             "Presence", "Services/Presence",
             [
                 "StrataModel", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration,
                 nioCore,
-            ], exclude: ["Main"]),
-        executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
+            ]),
         // Calls strangers, and so has a process of its own.
-        library(
+        executable(
             "Webhooks", "Services/Webhooks",
             [
                 "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit",
                 asyncHTTPClient, swiftProtobuf,
                 crypto,
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
-            ], exclude: ["Main"]),
-        executable("WebhooksMain", "Services/Webhooks/Main", ["Webhooks", "ServiceKit"]),
+            ]),
         library(
             "StrataCommand", "Tools/strata",
             [

@@ -13,6 +13,7 @@ import StrataModel
 /// The conversations service: answers RPC calls about accounts, conversations, messages and the change log.
 ///
 /// The service is stateless: any number of instances may run, and any may be killed at any time.
+@main
 public final class ConversationsService: StrataService {
     /// The executable's name.
     public static let name = "conversations"

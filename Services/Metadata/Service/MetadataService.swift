@@ -15,6 +15,7 @@ import StrataModel
 /// conversation's channel. Trees are read by the conversations service, together with their conversations.
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment.
+@main
 public final class MetadataService: StrataService {
     /// The executable's name.
     public static let name = "metadata"

@@ -12,6 +12,7 @@ public import ServiceLifecycle
 /// used.
 ///
 /// Stateless: any number of instances may run, all of them sweep, and any may be killed at any moment.
+@main
 public final class PresenceService: StrataService {
     /// The executable's name.
     public static let name = "presence"

@@ -15,6 +15,7 @@ import StrataModel
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment. It is the only service that calls
 /// hosts chosen by others.
+@main
 public final class WebhooksService: StrataService {
     /// The executable's name.
     public static let name = "webhooks"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RequirementTrait
 import TestCluster
 import TestTiers
 import Testing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RequirementTrait
 import StrataKit
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

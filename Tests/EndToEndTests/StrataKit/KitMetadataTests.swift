@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RequirementTrait
 import StrataKit
 import TestCluster
 import TestTiers

@@ -2,9 +2,9 @@
 
 import Foundation
 import ProtocolClient
-import RequirementTrait
 import StrataKit
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

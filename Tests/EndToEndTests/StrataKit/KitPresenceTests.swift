@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RequirementTrait
 import StrataKit
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

@@ -2,9 +2,9 @@
 
 import LocalServers
 import ProtocolClient
-import RequirementTrait
 import StrataKit
 import TestCluster
+import TestTiers
 import Testing
 
 extension EndToEnd {

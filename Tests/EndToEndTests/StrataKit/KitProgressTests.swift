@@ -2,10 +2,10 @@
 
 import Foundation
 import ProtocolClient
-import RequirementTrait
 import StrataKit
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 extension EndToEnd {

@@ -38,7 +38,7 @@ final class KitProcess: Sendable {
             Launch(
                 "/bin/sh",
                 arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [
-                    try Executables.find("kitClient")
+                    try Executables.find("KitClient")
                 ],
                 environment: ProcessInfo.processInfo.environment.merging([KitClientSettings.variable: words]) { $1 },
                 output: .append(to: "\(place).log")))

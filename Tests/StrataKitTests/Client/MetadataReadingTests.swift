@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-import RequirementTrait
 import StrataKit
+// SPDX-License-Identifier: Apache-2.0
+import TestTiers
 import Testing
 
 /// Uses the public declarations only, like an app.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import RequirementTrait
+import TestTiers
 import Testing
 
 @testable import StrataKit

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-import RequirementTrait
 import Synchronization
+// SPDX-License-Identifier: Apache-2.0
+import TestTiers
 import Testing
 
 @testable import StrataKit

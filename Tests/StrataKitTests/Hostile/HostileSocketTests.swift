@@ -2,7 +2,7 @@
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
-import RequirementTrait
+import TestTiers
 import Testing
 
 @testable import ProtocolClient

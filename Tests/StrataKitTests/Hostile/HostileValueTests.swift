@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import GRDB
-import RequirementTrait
 import StrataModel
+import TestTiers
 import Testing
 
 @testable import ProtocolClient

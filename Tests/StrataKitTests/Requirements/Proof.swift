@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import RequirementTrait
+import TestTiers
 
 /// A test or suite, with the requirements that it claims to prove.
 struct Proof: Hashable {

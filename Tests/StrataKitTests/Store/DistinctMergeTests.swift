@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import ProtocolClient
-import RequirementTrait
+import TestTiers
 import Testing
 
 @testable import StrataKit

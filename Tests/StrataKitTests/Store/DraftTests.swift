@@ -2,7 +2,7 @@
 import Foundation
 import GRDB
 import ProtocolClient
-import RequirementTrait
+import TestTiers
 import Testing
 
 @testable import StrataKit

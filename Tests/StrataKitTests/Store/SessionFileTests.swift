@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import RequirementTrait
 import StrataModel
 import Synchronization
+import TestTiers
 import Testing
 
 @testable import StrataKit

@@ -3,8 +3,8 @@ import Dispatch
 import Foundation
 import GRDB
 import ProtocolClient
-import RequirementTrait
 import Synchronization
+import TestTiers
 import Testing
 
 @testable import StrataKit

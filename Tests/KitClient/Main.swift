@@ -2,7 +2,6 @@
 
 import Foundation
 import Glibc
-import KitClient
 
 /// An app that fault tests start, control by lines on its standard input, and kill. Its environment contains
 /// ``KitClientSettings``.
