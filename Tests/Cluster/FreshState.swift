@@ -39,3 +39,14 @@ package struct FreshState: Sendable {
         }
     }
 }
+
+extension JSONValue {
+    /// The texts in a tree of objects, by path. The names in a path are separated by dots.
+    package var leaves: [String: String] {
+        (object ?? [:])
+            .reduce(into: [:]) { leaves, member in
+                if let text = member.value.string { leaves[member.key] = text }
+                for (path, text) in member.value.leaves { leaves["\(member.key).\(path)"] = text }
+            }
+    }
+}

@@ -47,7 +47,7 @@ package enum KitComparison {
                 line(
                     id, (conversation["participants"].array ?? []).compactMap { $0["user_id"].string },
                     conversation["distinct"].bool ?? false,
-                    texts(conversation["metadata"]), conversation["unread_message_count"].int ?? -1,
+                    conversation["metadata"].leaves, conversation["unread_message_count"].int ?? -1,
                     conversation["total_message_count"].int ?? -1))
             for message in state.messages[id] ?? [] {
                 lines.append(
@@ -73,13 +73,5 @@ package enum KitComparison {
         _ id: String, _ position: Int64?, _ text: String?, _ isUnread: Bool, _ statuses: [(String, String)]
     ) -> String {
         "  \(id) at \(position ?? -1): \(text ?? "") unread: \(isUnread) \(statuses.sorted { $0.0 < $1.0 }.map { "\($0)=\($1)" })"
-    }
-
-    private static func texts(_ json: JSONValue, below path: String = "") -> [String: String] {
-        if let text = json.string { return [path: text] }
-        return (json.object ?? [:])
-            .reduce(into: [:]) { found, member in
-                found.merge(texts(member.value, below: path.isEmpty ? member.key : "\(path).\(member.key)")) { $1 }
-            }
     }
 }

@@ -80,30 +80,18 @@ LANGUAGE sql VOLATILE AS $$
     WHERE x.conversation_id = c.id AND x.user_id = ANY (p_users)
 $$;
 
--- Changes a user's block list by [{"kind":"add"|"remove"|"set","users":["a",…]},…], in order. Creates minimal
--- identities for the blocked users.
---
--- Outcomes:
--- - 'ok'. `blocked` and `unblocked` are the users for whom the block list changed. `told_…` are the users whose logs
---   have a new entry, including the caller's own; times are microseconds since 1970.
--- - 'none': nothing changed.
--- - 'too_many': nothing was done, because the user would have blocked more than `p_quota` users (NULL: no limit).
-CREATE OR REPLACE FUNCTION conversations.change_blocks(
-    p_app uuid, p_user text, p_operations jsonb, p_quota bigint,
-    OUT outcome text, OUT "position" bigint, OUT blocked text[], OUT unblocked text[], OUT told_users text[],
-    OUT told_positions bigint[], OUT told_at bigint[])
-LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-#variable_conflict use_column
+-- Applies [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order to a user's block list, without writing. Returns
+-- the users for whom the list would change.
+CREATE OR REPLACE FUNCTION conversations.block_changes(
+    p_app uuid, p_user text, p_operations jsonb, OUT blocked text[], OUT unblocked text[])
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     operation jsonb;
     named text[];
     wanted text[] := '{}';
     unwanted text[] := '{}';
     is_set boolean := false;
-    used bigint;
-    other text;
 BEGIN
-    PERFORM conversations.lock_quota(p_app, p_user, 'block');
     FOR operation IN SELECT o.v FROM jsonb_array_elements(p_operations) o(v) LOOP
         named := ARRAY(SELECT jsonb_array_elements_text(operation -> 'users'));
         CASE operation ->> 'kind'
@@ -119,7 +107,6 @@ BEGIN
                 unwanted := '{}';
         END CASE;
     END LOOP;
-    used := (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own);
     IF is_set THEN
         unwanted := ARRAY(
             SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
@@ -136,6 +123,57 @@ BEGIN
         WHERE (SELECT b.is_own FROM conversations.block b
             WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id)
         ORDER BY 1);
+END
+$$;
+
+-- Writes the rows of a user's changed block list. It locks all rows in the order of their keys, as all other writers of
+-- pairs do. Both rows of a pair are locked before either is read.
+CREATE OR REPLACE FUNCTION conversations.write_blocks(p_app uuid, p_user text, p_blocked text[], p_unblocked text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    other text;
+BEGIN
+    INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
+    SELECT p_app, k.user_id, k.other_id, false
+    FROM (
+        SELECT p_user AS user_id, u.id AS other_id FROM unnest(p_blocked || p_unblocked) u(id)
+        UNION ALL SELECT u.id, p_user FROM unnest(p_blocked || p_unblocked) u(id)) k
+    ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
+    ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
+    UPDATE conversations.block b SET is_own = b.other_id = ANY (p_blocked), changed_at = clock_timestamp()
+    WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = ANY (p_blocked || p_unblocked);
+    FOREACH other IN ARRAY p_unblocked LOOP
+        CONTINUE WHEN (
+            SELECT b.is_own FROM conversations.block b
+            WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
+    END LOOP;
+END
+$$;
+
+-- Changes a user's block list by [{"kind":"add"|"remove"|"set","users":["a",…]},…], in order. Creates minimal
+-- identities for the blocked users.
+--
+-- | Outcome    | Meaning                                                                                       |
+-- |------------|-----------------------------------------------------------------------------------------------|
+-- | 'ok'       | `blocked` and `unblocked` are the users for whom the block list changed. `told_…` are the     |
+-- |            | users whose logs have a new entry, including the caller's own, in microseconds since 1970.    |
+-- | 'none'     | Nothing changed.                                                                              |
+-- | 'too_many' | Nothing was done: the user would have blocked more than `p_quota` users (NULL: no limit).     |
+CREATE OR REPLACE FUNCTION conversations.change_blocks(
+    p_app uuid, p_user text, p_operations jsonb, p_quota bigint,
+    OUT outcome text, OUT "position" bigint, OUT blocked text[], OUT unblocked text[], OUT told_users text[],
+    OUT told_positions bigint[], OUT told_at bigint[])
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    used bigint;
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_user, 'block');
+    SELECT b.* INTO blocked, unblocked FROM conversations.block_changes(p_app, p_user, p_operations) b;
+    used := (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own);
     IF cardinality(blocked) > 0 AND used + cardinality(blocked) - cardinality(unblocked) > p_quota THEN
         outcome := 'too_many';
         RETURN;
@@ -143,25 +181,8 @@ BEGIN
     outcome := 'none';
     IF cardinality(blocked) + cardinality(unblocked) = 0 THEN RETURN; END IF;
     outcome := 'ok';
-
-    -- Lock all rows in the order of their keys, as all other writers of pairs do. Both rows of a pair are locked before
-    -- either is read.
     PERFORM conversations.ensure_identities(p_app, blocked);
-    INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
-    SELECT p_app, k.user_id, k.other_id, false
-    FROM (
-        SELECT p_user AS user_id, u.id AS other_id FROM unnest(blocked || unblocked) u(id)
-        UNION ALL SELECT u.id, p_user FROM unnest(blocked || unblocked) u(id)) k
-    ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
-    ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
-    UPDATE conversations.block b SET is_own = b.other_id = ANY (blocked), changed_at = clock_timestamp()
-    WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = ANY (blocked || unblocked);
-    FOREACH other IN ARRAY unblocked LOOP
-        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b
-            WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
-        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
-        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
-    END LOOP;
+    PERFORM conversations.write_blocks(p_app, p_user, blocked, unblocked);
 
     -- Lock the users' logs last, in the order of the users. The entries of the other users are for their gateways;
     -- their clients do not receive them.
@@ -278,5 +299,6 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.forget_blocks, conversations.forget_logged_blocks, conversations.blocked_among,
-    conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.change_blocks,
-    conversations.list_blocks, conversations.block_pairs TO strata_conversations;
+    conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.block_changes,
+    conversations.write_blocks, conversations.change_blocks, conversations.list_blocks,
+    conversations.block_pairs TO strata_conversations;

@@ -44,20 +44,15 @@ BEGIN
         outcome := CASE WHEN place = p_conversation THEN 'ok' ELSE 'id_in_use' END;
         RETURN;
     END IF;
-    IF conversations.is_other_id(p_id) THEN
-        outcome := 'id_in_use';
-        RETURN;
-    END IF;
+    outcome := conversations.outcome_of_other_id(p_id);
+    IF outcome <> 'ok' THEN RETURN; END IF;
     PERFORM FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor
         AND x.left_position IS NULL;
     outcome := CASE WHEN FOUND THEN 'ok' ELSE conversations.outside_sender(p_app, p_actor, p_sender_name) END;
     IF outcome <> 'ok' THEN RETURN; END IF;
     IF p_contents IS NOT NULL THEN
         bad_content := conversations.unsendable_by_server(p_app, p_actor, p_conversation, p_contents);
-        IF bad_content IS NOT NULL THEN
-            outcome := 'unknown_content';
-            RETURN;
-        END IF;
+        IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; RETURN; END IF;
     END IF;
     PERFORM conversations.lock_quota(p_app, '', 'delayed_message');
     IF (SELECT count(*)

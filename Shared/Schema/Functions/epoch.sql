@@ -73,8 +73,8 @@ BEGIN
     FOR attempt IN 1..2 LOOP
         clock := clock_timestamp();
         was_set_back := coalesce(clock < stored.clock_mark - tolerance, false);
-        is_same := stored.system_identifier IS NOT DISTINCT FROM identifier AND stored.timeline IS NOT DISTINCT
-        FROM line;
+        is_same := stored.system_identifier IS NOT DISTINCT FROM identifier
+            AND stored.timeline IS NOT DISTINCT FROM line;
         EXIT WHEN is_same AND NOT was_set_back AND NOT coalesce(known = stored.value AND reached < seen, false);
         IF attempt = 1 THEN
             SELECT * INTO stored FROM conversations.epoch FOR UPDATE;

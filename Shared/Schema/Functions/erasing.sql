@@ -207,6 +207,77 @@ BEGIN
 END
 $$;
 
+-- Returns the next conversation of an erasure: one that has or had the user as a participant, or that contains outside
+-- messages for the user.
+CREATE OR REPLACE FUNCTION conversations.next_erased_conversation(e conversations.erasure) RETURNS uuid
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN least(
+        (SELECT u.conversation_id FROM conversations.user_conversation u
+        WHERE u.app_id = e.app_id AND u.user_id = e.user_id
+            AND (e.conversation_id IS NULL OR u.conversation_id > e.conversation_id)
+        ORDER BY u.conversation_id LIMIT 1),
+        (SELECT o.conversation_id FROM conversations.outside_sending o
+        WHERE o.app_id = e.app_id AND o.user_id = e.user_id
+            AND (e.conversation_id IS NULL OR o.conversation_id > e.conversation_id)
+        ORDER BY o.conversation_id LIMIT 1));
+END
+$$;
+
+-- Examines the next messages of an erasure's conversation. Returns the ordinals of up to `p_limit` messages to erase
+-- (NULL: none), and the ordinal to continue from; NULL: the end was reached.
+CREATE OR REPLACE FUNCTION conversations.erased_ordinals(
+    e conversations.erasure, p_until timestamptz, p_limit bigint, OUT ordinals bigint[], OUT next_ordinal bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    -- The number of messages that one transaction examines.
+    span CONSTANT bigint := 1000;
+    seen record;
+BEGIN
+    SELECT count(*) AS number, max(m.ordinal) AS last,
+        (array_agg(m.ordinal ORDER BY m.ordinal) FILTER (
+            WHERE m.sender = e.user_id AND m.sent_at <= p_until AND (m.bytes > 0 OR m.is_notified)))[1:p_limit]
+            AS ordinals
+    INTO seen
+    FROM (
+        SELECT x.ordinal, x.sender, x.sent_at, octet_length(x.parts) AS bytes, x.notification IS NOT NULL AS is_notified
+        FROM conversations.message x WHERE x.conversation_id = e.conversation_id AND x.ordinal > e.ordinal
+        ORDER BY x.ordinal LIMIT span) m;
+    ordinals := seen.ordinals;
+    IF cardinality(ordinals) = p_limit THEN
+        next_ordinal := ordinals[p_limit];
+    ELSIF seen.number = span THEN
+        next_ordinal := seen.last;
+    END IF;
+END
+$$;
+
+-- Continues an erasure after all messages of a conversation: with `p_next`, then with the rest. The second round begins
+-- after the grace period, when no ended session is in use, regardless of the first round's duration.
+CREATE OR REPLACE FUNCTION conversations.advance_erasure(e conversations.erasure, p_next uuid, p_grace interval)
+RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    is_last boolean := e.not_before >= e.requested_at + p_grace;
+BEGIN
+    IF p_next IS NOT NULL THEN
+        UPDATE conversations.erasure x SET conversation_id = p_next, ordinal = 0
+        WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
+    ELSIF NOT conversations.erase_rest(
+        e.app_id, e.user_id, conversations.erased_until(e, p_grace), 1000, CASE WHEN is_last THEN e.requested_at END)
+    THEN
+        RETURN;
+    ELSIF NOT is_last THEN
+        -- Start the second round from the first conversation after the grace period.
+        UPDATE conversations.erasure x SET conversation_id = NULL, ordinal = 0, not_before = e.requested_at + p_grace
+        WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
+    ELSE
+        PERFORM conversations.erase_late(e.app_id, e.user_id, e.requested_at + p_grace);
+        DELETE FROM conversations.erasure x WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
+    END IF;
+END
+$$;
+
 -- Continues the erasure of one user of an app: examines a range of messages of one conversation and erases the parts of
 -- up to `p_limit`. The first row has the outcome: 'idle' if no work is due or another instance does it; 'working'. The
 -- other rows are changes, all of one conversation.
@@ -221,16 +292,13 @@ DECLARE
     -- sockets' sessions every 25 s and waits up to 10 s for the answer. A call made until then may take 10 s more. The
     -- rest is a reserve.
     grace CONSTANT interval := '60 seconds';
-    -- The number of messages that one transaction examines.
-    span CONSTANT bigint := 1000;
     e conversations.erasure;
-    until_time timestamptz;
     next_conversation uuid;
     position_before bigint;
     is_gone boolean;
-    seen record;
-    is_last boolean;
+    erased record;
 BEGIN
+    SELECT NULL::bigint[] AS ordinals, NULL::bigint AS next_ordinal INTO erased;
     -- Choose a random one, so that a user with many messages does not delay the others. A row that another instance has
     -- changed in between may not be due any longer.
     SELECT * INTO e FROM conversations.erasure x
@@ -242,85 +310,40 @@ BEGIN
     outcome := NULL;
     app_id := e.app_id;
     user_id := e.user_id;
-    -- The next conversation that has or had the user as a participant, or that contains outside messages for the user.
-    next_conversation := least(
-        (SELECT u.conversation_id FROM conversations.user_conversation u
-        WHERE u.app_id = e.app_id AND u.user_id = e.user_id
-            AND (e.conversation_id IS NULL OR u.conversation_id > e.conversation_id)
-        ORDER BY u.conversation_id LIMIT 1),
-        (SELECT o.conversation_id FROM conversations.outside_sending o
-        WHERE o.app_id = e.app_id AND o.user_id = e.user_id
-            AND (e.conversation_id IS NULL OR o.conversation_id > e.conversation_id)
-        ORDER BY o.conversation_id LIMIT 1));
+    next_conversation := conversations.next_erased_conversation(e);
 
     IF e.conversation_id IS NOT NULL THEN
         -- Lock before reading. A message that was being sent is then visible, and no other change takes a position in
         -- between.
         SELECT c.position, c.deleted_position IS NOT NULL INTO position_before, is_gone
-        FROM conversations.conversation c
-        WHERE c.id = e.conversation_id AND c.app_id = e.app_id FOR UPDATE;
+        FROM conversations.conversation c WHERE c.id = e.conversation_id AND c.app_id = e.app_id FOR UPDATE;
         IF FOUND THEN
-            until_time := conversations.erased_until(e, grace);
-            SELECT count(*) AS number, max(m.ordinal) AS last,
-                (array_agg(m.ordinal ORDER BY m.ordinal) FILTER (
-                    WHERE m.sender = e.user_id AND m.sent_at <= until_time
-                        AND (m.bytes > 0 OR m.is_notified)))[1:p_limit] AS ordinals
-            INTO seen
-            FROM (
-                SELECT x.ordinal, x.sender, x.sent_at, octet_length(x.parts) AS bytes,
-                    x.notification IS NOT NULL AS is_notified
-                FROM conversations.message x WHERE x.conversation_id = e.conversation_id AND x.ordinal > e.ordinal
-                ORDER BY x.ordinal LIMIT span) m;
-            IF cardinality(seen.ordinals) = p_limit THEN
-                e.ordinal := seen.ordinals[p_limit];
-            ELSIF seen.number = span THEN
-                e.ordinal := seen.last;
-            ELSE
-                e.ordinal := NULL;
-            END IF;
-            conversation_id := e.conversation_id;
-            IF is_gone AND seen.ordinals IS NOT NULL THEN
-                PERFORM conversations.erase_parts_of_gone(e.conversation_id, e.user_id, seen.ordinals);
-            ELSIF seen.ordinals IS NOT NULL THEN
+            erased := conversations.erased_ordinals(e, conversations.erased_until(e, grace), p_limit);
+            IF is_gone AND erased.ordinals IS NOT NULL THEN
+                PERFORM conversations.erase_parts_of_gone(e.conversation_id, e.user_id, erased.ordinals);
+            ELSIF erased.ordinals IS NOT NULL THEN
                 RETURN QUERY
                 SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at,
                     p.message_count, p.message, p.hidden_from
-                FROM conversations.erase_parts(e.conversation_id, e.user_id, seen.ordinals) p;
+                FROM conversations.erase_parts(e.conversation_id, e.user_id, erased.ordinals) p;
                 PERFORM webhooks.record(
                     e.app_id, e.conversation_id, position_before + 1,
                     (SELECT c.position FROM conversations.conversation c WHERE c.id = e.conversation_id));
             END IF;
-        ELSE
-            e.ordinal := NULL;
         END IF;
-        IF e.ordinal IS NOT NULL THEN
-            UPDATE conversations.erasure x SET ordinal = e.ordinal WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
+        IF erased.next_ordinal IS NOT NULL THEN
+            UPDATE conversations.erasure x SET ordinal = erased.next_ordinal
+            WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
             RETURN;
         END IF;
     END IF;
 
-    -- The second round begins after the grace period, when no ended session is in use, regardless of the first round's
-    -- duration.
-    is_last := e.not_before >= e.requested_at + grace;
-    IF next_conversation IS NOT NULL THEN
-        UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0
-        WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
-    ELSIF NOT conversations.erase_rest(
-        e.app_id, e.user_id, conversations.erased_until(e, grace), 1000, CASE WHEN is_last THEN e.requested_at END)
-    THEN
-        RETURN;
-    ELSIF NOT is_last THEN
-        -- Start the second round from the first conversation after the grace period.
-        UPDATE conversations.erasure x SET conversation_id = NULL, ordinal = 0, not_before = e.requested_at + grace
-        WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
-    ELSE
-        PERFORM conversations.erase_late(e.app_id, e.user_id, e.requested_at + grace);
-        DELETE FROM conversations.erasure x WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
-    END IF;
+    PERFORM conversations.advance_erasure(e, next_conversation, grace);
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.erase_user, conversations.erase_parts, conversations.erase_parts_of_gone, conversations.erase_late,
     conversations.erase_rest, conversations.apps_with_erasures, conversations.due_erasures, conversations.erased_until,
-    conversations.erase_some TO strata_conversations;
+    conversations.next_erased_conversation, conversations.erased_ordinals,
+    conversations.advance_erasure, conversations.erase_some TO strata_conversations;

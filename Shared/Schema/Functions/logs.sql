@@ -176,14 +176,54 @@ BEGIN
 END
 $$;
 
+-- Returns the size in bytes of an entry in an answer, approximately.
+CREATE OR REPLACE FUNCTION conversations.entry_bytes(entry conversations.log_row) RETURNS bigint
+LANGUAGE sql STABLE
+RETURN 256
+    + CASE WHEN pg_column_size((entry).operations) < 200 THEN 200
+        ELSE coalesce(octet_length((entry).operations::text), 0) END
+    + coalesce(octet_length((entry).m_parts), 0) + coalesce(octet_length((entry).m_notification), 0)
+    + 64 * coalesce(cardinality((entry).m_recipients), 0) + 128 * coalesce(cardinality((entry).participants), 0);
+
+-- Returns the changes that read_logs reads, merged by time, at most one more than `p_limit`. `is_own`: an entry of the
+-- user's own log. Rows are sorted in their stored form, so that a large value is loaded only for its entry.
+CREATE OR REPLACE FUNCTION conversations.merged_logs(
+    p_app uuid, p_user text, p_conversations uuid[], p_afters bigint[], p_user_after bigint, p_limit bigint)
+RETURNS TABLE (
+    is_own boolean, conversation_id uuid, created_at timestamptz, "position" bigint, kind smallint, actor text,
+    origin_connection bigint, origin_request bigint, message_id uuid, ordinal bigint, message_count bigint,
+    operations jsonb)
+LANGUAGE sql STABLE ROWS 500 AS $$
+    SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor::text,
+        r.origin_connection, r.origin_request, r.message_id, r.ordinal, r.message_count, r.operations
+    FROM unnest(p_conversations, p_afters) k(id, after)
+    CROSS JOIN LATERAL (
+        SELECT x.position FROM conversations.conversation x WHERE x.id = k.id AND x.app_id = p_app OFFSET 0) y
+    CROSS JOIN LATERAL (
+        SELECT x.first_joined, x.left_position FROM conversations.participant x
+        WHERE x.conversation_id = k.id AND x.user_id = p_user OFFSET 0) z
+    CROSS JOIN LATERAL (
+        SELECT l.created_at, l.position, l.kind, l.actor, l.origin_connection, l.origin_request, l.message_id,
+            l.ordinal, l.message_count, l.operations
+        FROM conversations.change l
+        WHERE l.conversation_id = k.id AND l.position > greatest(k.after, z.first_joined - 1)
+            AND l.position <= coalesce(z.left_position, y.position)
+        ORDER BY l.position LIMIT p_limit + 1) r
+    UNION ALL
+    (SELECT true, NULL::uuid, l.created_at, l.position, l.kind, NULL::text, NULL::bigint, NULL::bigint, NULL::uuid,
+        NULL::bigint, NULL::bigint, l.operations
+    FROM conversations.user_change l
+    WHERE l.app_id = p_app AND l.user_id = p_user AND l.position > p_user_after
+    ORDER BY l.position LIMIT p_limit + 1)
+    ORDER BY 3, 2, 4 LIMIT p_limit + 1
+$$;
+
 -- Returns the changes of several conversations (those after `p_afters`) and of the user's own log, merged by time:
 -- first entries 1, 2 and 4, then entry 0, then an entry 3 for each conversation that the user may see.
 --
 -- For a conversation that the user joined after the cursor, the log begins with the joining. For one that the user
 -- left, it ends with the leaving. The objects of entries in the own log are not counted in bytes here, because the
 -- caller reads them.
---
--- Rows are sorted in their stored form, so that a large value is loaded only for its entry.
 CREATE OR REPLACE FUNCTION conversations.read_logs(
     p_app uuid, p_user text, p_conversations uuid[], p_afters bigint[], p_user_after bigint, p_limit bigint,
     p_bytes bigint)
@@ -201,30 +241,7 @@ DECLARE
     reaches_heads boolean := true;
 BEGIN
     FOR found_row IN
-        SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor, r.origin_connection,
-            r.origin_request, r.message_id,
-            r.ordinal, r.message_count, r.operations
-        FROM unnest(p_conversations, p_afters) k(id, after)
-        CROSS JOIN LATERAL (
-            SELECT x.position FROM conversations.conversation x WHERE x.id = k.id AND x.app_id = p_app OFFSET 0) y
-        CROSS JOIN LATERAL (
-            SELECT x.first_joined, x.left_position FROM conversations.participant x
-            WHERE x.conversation_id = k.id AND x.user_id = p_user OFFSET 0) z
-        CROSS JOIN LATERAL (
-            SELECT l.created_at, l.position, l.kind, l.actor, l.origin_connection, l.origin_request, l.message_id,
-                l.ordinal, l.message_count, l.operations
-            FROM conversations.change l
-            WHERE l.conversation_id = k.id AND l.position > greatest(k.after, z.first_joined - 1)
-                AND l.position <= coalesce(z.left_position, y.position)
-            ORDER BY l.position LIMIT p_limit + 1) r
-        UNION ALL
-        (SELECT true, NULL::uuid, l.created_at, l.position, l.kind, NULL::text COLLATE "C", NULL::bigint, NULL::bigint,
-            NULL::uuid, NULL::bigint,
-            NULL::bigint, l.operations
-        FROM conversations.user_change l
-        WHERE l.app_id = p_app AND l.user_id = p_user AND l.position > p_user_after
-        ORDER BY l.position LIMIT p_limit + 1)
-        ORDER BY 3, 2, 4 LIMIT p_limit + 1
+        SELECT l.* FROM conversations.merged_logs(p_app, p_user, p_conversations, p_afters, p_user_after, p_limit) l
     LOOP
         n := n + 1;
         IF n > p_limit THEN
@@ -242,18 +259,12 @@ BEGIN
             END IF;
             entry := conversations.change_for(
                 ROW(found_row.conversation_id, found_row.position, found_row.kind, found_row.actor,
-                    found_row.origin_connection,
-                    found_row.origin_request, found_row.message_id, found_row.ordinal, found_row.message_count,
-                    found_row.operations,
-                    found_row.created_at)::conversations.change,
+                    found_row.origin_connection, found_row.origin_request, found_row.message_id, found_row.ordinal,
+                    found_row.message_count, found_row.operations, found_row.created_at)::conversations.change,
                 c, p);
         END IF;
         IF p_bytes IS NOT NULL THEN
-            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200
-                ELSE coalesce(octet_length(entry.operations::text), 0) END
-                + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
-                + 64 * coalesce(cardinality(entry.m_recipients), 0)
-                    + 128 * coalesce(cardinality(entry.participants), 0);
+            own := conversations.entry_bytes(entry);
             IF used > 0 AND used + own > p_bytes THEN
                 reaches_heads := false;
                 EXIT;
@@ -279,4 +290,5 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.with_message, conversations.receipts_as_told, conversations.change_entry, conversations.change_for,
-    conversations.user_change_entry, conversations.numbers_entry, conversations.read_logs TO strata_conversations;
+    conversations.user_change_entry, conversations.numbers_entry, conversations.entry_bytes, conversations.merged_logs,
+    conversations.read_logs TO strata_conversations;

@@ -91,6 +91,32 @@ BEGIN
 END
 $$;
 
+-- Updates the counts of everyone who saw a message that was deleted for all, including former participants. They have
+-- the conversation on their lists and keep it. Returns the counts of present participants, and the former ones.
+CREATE OR REPLACE FUNCTION conversations.uncount_deleted(
+    p_conversation uuid, p_ordinal bigint, p_sender text, OUT number_users text[], OUT number_uncounted bigint[],
+    OUT number_hidden bigint[], OUT former text[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    WITH altered AS (
+        UPDATE conversations.participant x
+        SET hidden_count = x.hidden_count + 1,
+            uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0
+                ELSE 1 END,
+            is_hidden = false
+        WHERE x.conversation_id = p_conversation AND conversations.may_see(x, p_ordinal)
+        RETURNING x.user_id, x.uncounted, x.hidden_count, x.left_position
+    )
+    SELECT coalesce(array_agg(a.user_id ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
+        coalesce(array_agg(a.uncounted ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
+        coalesce(array_agg(a.hidden_count ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
+        array_agg(a.user_id::text) FILTER (WHERE a.left_position IS NOT NULL)
+    INTO number_users, number_uncounted, number_hidden, former
+    FROM altered a;
+END
+$$;
+
 -- Deletes a message for all participants, with an entry in the own log of every former participant who saw it. The
 -- caller holds the lock and has checked the permission.
 CREATE OR REPLACE FUNCTION conversations.delete_for_all(
@@ -119,23 +145,9 @@ BEGIN
     UPDATE conversations.participant x SET left_deleted = x.left_deleted + 1
     WHERE x.conversation_id = c.id AND x.left_ordinal >= p_ordinal;
 
-    -- Update everyone who saw the message, including former participants. They have the conversation on their lists and
-    -- keep it.
-    WITH altered AS (
-        UPDATE conversations.participant x
-        SET hidden_count = x.hidden_count + 1,
-            uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0
-                ELSE 1 END,
-            is_hidden = false
-        WHERE x.conversation_id = c.id AND conversations.may_see(x, p_ordinal)
-        RETURNING x.user_id, x.uncounted, x.hidden_count, x.left_position
-    )
-    SELECT coalesce(array_agg(a.user_id ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
-        coalesce(array_agg(a.uncounted ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
-        coalesce(array_agg(a.hidden_count ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
-        array_agg(a.user_id::text) FILTER (WHERE a.left_position IS NOT NULL)
+    SELECT u.number_users, u.number_uncounted, u.number_hidden, u.former
     INTO result.number_users, result.number_uncounted, result.number_hidden, former
-    FROM altered a;
+    FROM conversations.uncount_deleted(c.id, p_ordinal, p_sender) u;
 
     -- The message was the last one for users who saw nothing newer: for all participants, or for one who had hidden all
     -- later messages.
@@ -157,9 +169,7 @@ BEGIN
     result.outcome := 'ok';
     result.conversation_id := c.id;
     result.ordinal := p_ordinal;
-    IF result.last_changed THEN
-        result.message := conversations.message_at(c.id, newest);
-    END IF;
+    IF result.last_changed THEN result.message := conversations.message_at(c.id, newest); END IF;
     -- Lock the users' own logs last.
     IF former IS NOT NULL THEN
         SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at)
@@ -225,4 +235,4 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.seen_between, conversations.hide_message, conversations.last_message_overrides,
-    conversations.delete_for_all, conversations.delete_message TO strata_conversations;
+    conversations.uncount_deleted, conversations.delete_for_all, conversations.delete_message TO strata_conversations;

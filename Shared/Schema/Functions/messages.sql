@@ -220,11 +220,13 @@ $$;
 
 -- Returns the rows that send_message needs for a sender who does not take part: a bot, or a name.
 CREATE OR REPLACE FUNCTION conversations.outside_state(
-    p_app uuid, p_actor text, p_conversation uuid, OUT hidden_count bigint, OUT user_ids text[], OUT has_blocks boolean)
+    p_app uuid, p_actor text, p_conversation uuid, OUT hidden_count bigint, OUT user_ids text[], OUT has_blocks boolean,
+    OUT now timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    SELECT 0, r.user_ids, EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor)
-    INTO outside_state.hidden_count, outside_state.user_ids, outside_state.has_blocks
+    SELECT 0, r.user_ids, EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor),
+        clock_timestamp()
+    INTO outside_state.hidden_count, outside_state.user_ids, outside_state.has_blocks, outside_state.now
     FROM conversations.roster r WHERE r.conversation_id = p_conversation;
 END
 $$;
@@ -236,6 +238,14 @@ LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     IF p_by_server THEN RETURN conversations.unsendable_by_server(p_app, p_actor, p_conversation, p_contents); END IF;
     RETURN conversations.unsendable(p_app, p_actor, p_contents);
+END
+$$;
+
+-- Returns 'id_in_use' for an id of another object than a message; otherwise 'ok'.
+CREATE OR REPLACE FUNCTION conversations.outcome_of_other_id(p_id uuid) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN CASE WHEN conversations.is_other_id(p_id) THEN 'id_in_use' ELSE 'ok' END;
 END
 $$;
 
@@ -269,8 +279,10 @@ CREATE OR REPLACE FUNCTION conversations.write_message(
     p_receipt_policy bigint, p_contents uuid[], p_hidden_from text[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+    operations jsonb;
     uncounted_now bigint;
 BEGIN
+    IF p_hidden_from IS NOT NULL THEN operations := jsonb_build_object('hidden_from', p_hidden_from); END IF;
     IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, p_ordinal, p_contents); END IF;
     -- An own message is added to its sender's read set only if it extends a range. Otherwise a user who never reads
     -- would collect one range for each message.
@@ -291,8 +303,7 @@ BEGIN
             message_count, operations, created_at)
         VALUES (
             p_conversation, p_position, conversations.kind_message_created(), coalesce(p_actor, ''),
-            p_origin_connection, p_origin_request, p_id, p_ordinal, p_ordinal,
-            CASE WHEN p_hidden_from IS NOT NULL THEN jsonb_build_object('hidden_from', p_hidden_from) END, p_created_at)
+            p_origin_connection, p_origin_request, p_id, p_ordinal, p_ordinal, operations, p_created_at)
     )
     UPDATE conversations.participant x
     SET uncounted = x.uncounted + 1,
@@ -345,7 +356,7 @@ BEGIN
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := CASE WHEN p_by_server AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
     IF FOUND AND c.deleted_position IS NULL THEN
-        SELECT x.left_position, x.hidden_count,
+        SELECT x.left_position, x.hidden_count, clock_timestamp() AS now,
             (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation) AS user_ids,
             EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
         INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
@@ -359,7 +370,7 @@ BEGIN
             IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; END IF;
         END IF;
         IF outcome = 'ok' AND NOT p_alone AND NOT pg_try_advisory_xact_lock(id_key) THEN outcome := 'busy_id'; END IF;
-        IF p_by_server AND outcome = 'ok' AND conversations.is_other_id(p_id) THEN outcome := 'id_in_use'; END IF;
+        IF p_by_server AND outcome = 'ok' THEN outcome := conversations.outcome_of_other_id(p_id); END IF;
         IF outcome = 'ok' THEN
             INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
             VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
@@ -373,7 +384,7 @@ BEGIN
     END IF;
 
     "position" := c.position + 1;
-    created_at := greatest(clock_timestamp(), c.last_change_at);
+    created_at := greatest(p.now, c.last_change_at);
     ordinal := c.message_count + 1;
     recipients := p.user_ids;
     hidden := p.hidden_count;
@@ -424,8 +435,7 @@ BEGIN
         WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal
             AND conversations.may_see(p, x.ordinal);
     END IF;
-    IF NOT FOUND THEN outcome := 'not_found'; RETURN; END IF;
-    IF m.sender <> p_actor THEN outcome := 'access_denied'; END IF;
+    outcome := CASE WHEN NOT FOUND THEN 'not_found' WHEN m.sender <> p_actor THEN 'access_denied' ELSE outcome END;
     IF outcome <> 'ok' THEN RETURN; END IF;
     IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
     IF p_contents IS NOT NULL THEN
@@ -439,13 +449,11 @@ BEGIN
     END IF;
     UPDATE conversations.message x SET parts = p_after, updated_at = p_updated_at
     WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
-    SELECT a.position, a.created_at, a.message_count
-    INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
+    SELECT a.* INTO "position", created_at, message_count
     FROM conversations.append_change(
         place.conversation_id, conversations.kind_parts(), p_actor, p_origin_connection, p_origin_request, p_message,
-        place.ordinal,
-        CASE WHEN m.hidden_from IS NULL THEN jsonb_build_object('edits', p_edits)
-            ELSE jsonb_build_object('edits', p_edits, 'hidden_from', m.hidden_from) END) a;
+        place.ordinal, jsonb_build_object('edits', p_edits)
+            || CASE WHEN m.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', m.hidden_from) END) a;
     hidden_from := m.hidden_from;
     -- A user who has left continues to see the former parts.
     IF EXISTS (
@@ -483,8 +491,8 @@ DECLARE
     used bigint := 0;
 BEGIN
     IF p_user IS NULL THEN
-        RETURN QUERY SELECT l.*
-            FROM conversations.list_server_messages(p_app, p_conversation, p_page_size, p_from_id, p_bytes) l;
+        RETURN QUERY
+        SELECT l.* FROM conversations.list_server_messages(p_app, p_conversation, p_page_size, p_from_id, p_bytes) l;
         RETURN;
     END IF;
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
@@ -493,8 +501,8 @@ BEGIN
         RETURN QUERY SELECT 'not_found'::text, 0::bigint, NULL::uuid, NULL::conversations.message_row;
         RETURN;
     END IF;
-    total := coalesce(p.left_ordinal, c.message_count) - p.hidden_count;
     before := coalesce(p.left_ordinal, c.message_count) + 1;
+    total := before - 1 - p.hidden_count;
     IF p_from_id IS NOT NULL THEN
         SELECT least(x.ordinal, before) INTO before FROM conversations.message_place x
         WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation
@@ -504,12 +512,10 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-
-    outcome := 'ok';
-    RETURN NEXT;
-    outcome := NULL;
+    RETURN QUERY SELECT 'ok'::text, total, NULL::uuid, NULL::conversations.message_row;
     total := NULL;
-    ordinals := ARRAY(SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size + 1) o(ordinal)
+    ordinals := ARRAY(
+        SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size + 1) o(ordinal)
         ORDER BY o.ordinal DESC);
     FOREACH ordinal IN ARRAY ordinals[1:p_page_size] LOOP
         message := conversations.message_for(p, ordinal);
@@ -536,5 +542,6 @@ GRANT EXECUTE ON FUNCTION
     conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see,
     conversations.message_at, conversations.messages_at, conversations.message_for, conversations.find_message,
     conversations.get_message, conversations.outside_state, conversations.unsendable_content,
-    conversations.sending_refusal, conversations.message_in_use, conversations.write_message,
-    conversations.send_message, conversations.edit_parts, conversations.list_messages_page TO strata_conversations;
+    conversations.outcome_of_other_id, conversations.sending_refusal, conversations.message_in_use,
+    conversations.write_message, conversations.send_message, conversations.edit_parts,
+    conversations.list_messages_page TO strata_conversations;

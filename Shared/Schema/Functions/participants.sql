@@ -195,6 +195,19 @@ BEGIN
 END
 $$;
 
+-- Returns the counts of these participants, in the order of their ids.
+CREATE OR REPLACE FUNCTION conversations.counts_of(
+    p_conversation uuid, p_users text[], OUT users text[], OUT uncounted bigint[], OUT hidden bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    SELECT coalesce(array_agg(p.user_id ORDER BY p.user_id), '{}'),
+        coalesce(array_agg(p.uncounted ORDER BY p.user_id), '{}'),
+        coalesce(array_agg(p.hidden_count ORDER BY p.user_id), '{}')
+    INTO counts_of.users, counts_of.uncounted, counts_of.hidden
+    FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = ANY (p_users);
+END
+$$;
+
 -- Applies a client's patch of participants and metadata atomically. Each part that has an effect is a separate change.
 -- Columns are NULL for a part that changed nothing; counts are those of added users.
 --
@@ -206,13 +219,12 @@ $$;
 -- - 'none_left': the patch of the app's own server would remove all participants.
 CREATE OR REPLACE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb,
-    p_origin_connection bigint, p_origin_request bigint,
-    p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL, p_is_limited boolean DEFAULT false,
+    p_origin_connection bigint, p_origin_request bigint, p_max_keys bigint DEFAULT NULL,
+    p_max_bytes bigint DEFAULT NULL, p_is_limited boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[],
     OUT removed text[], OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz,
-    OUT receipt_policy bigint, OUT metadata_position bigint,
-    OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[],
-    OUT number_hidden bigint[])
+    OUT receipt_policy bigint, OUT metadata_position bigint, OUT metadata_created_at timestamptz, OUT effects jsonb,
+    OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -227,14 +239,11 @@ BEGIN
     participants := conversations.patched_users(before, p_operations);
     added := conversations.sorted_users(ARRAY(SELECT unnest(participants) EXCEPT SELECT unnest(before)));
     removed := conversations.sorted_users(ARRAY(SELECT unnest(before) EXCEPT SELECT unnest(participants)));
-    IF cardinality(added) > 0 AND cardinality(participants) > p_limit THEN
-        outcome := 'too_many';
-        RETURN;
-    END IF;
-    IF p_actor IS NULL AND cardinality(removed) > 0 AND cardinality(participants) = 0 THEN
-        outcome := 'none_left';
-        RETURN;
-    END IF;
+    outcome := CASE
+        WHEN cardinality(added) > 0 AND cardinality(participants) > p_limit THEN 'too_many'
+        WHEN p_actor IS NULL AND cardinality(removed) > 0 AND cardinality(participants) = 0 THEN 'none_left'
+        ELSE 'ok' END;
+    IF outcome <> 'ok' THEN RETURN; END IF;
     IF p_metadata IS NOT NULL THEN
         outcome := coalesce(metadata.outgrown(p_conversation, p_metadata, p_max_keys, p_max_bytes), 'ok');
         IF outcome <> 'ok' THEN RETURN; END IF;
@@ -250,14 +259,10 @@ BEGIN
 
     IF cardinality(added) + cardinality(removed) > 0 THEN
         SELECT t.position, t.created_at, t.distinct_cleared
-        INTO patch_participants.position, patch_participants.created_at, patch_participants.distinct_cleared
+        INTO "position", created_at, distinct_cleared
         FROM conversations.change_roster(c, before, added, removed, p_actor, p_origin_connection, p_origin_request) t;
-        SELECT coalesce(array_agg(p.user_id ORDER BY p.user_id), '{}'),
-            coalesce(array_agg(p.uncounted ORDER BY p.user_id), '{}'),
-            coalesce(array_agg(p.hidden_count ORDER BY p.user_id), '{}')
-        INTO number_users, number_uncounted, number_hidden
-        FROM conversations.participant p WHERE p.conversation_id = p_conversation
-            AND p.user_id = ANY (patch_participants.added);
+        SELECT n.* INTO number_users, number_uncounted, number_hidden
+        FROM conversations.counts_of(p_conversation, added) n;
     END IF;
 
     IF p_metadata IS NOT NULL THEN
@@ -265,9 +270,8 @@ BEGIN
         IF effects IS NOT NULL THEN
             SELECT a.position, a.created_at INTO metadata_position, metadata_created_at
             FROM conversations.append_change(
-                p_conversation, conversations.kind_metadata(), p_actor, p_origin_connection, p_origin_request,
-                NULL::uuid, NULL::bigint,
-                jsonb_build_object('effects', patch_participants.effects)) a;
+                p_conversation, conversations.kind_metadata(), p_actor, p_origin_connection, p_origin_request, NULL,
+                NULL, jsonb_build_object('effects', patch_participants.effects)) a;
         END IF;
     END IF;
     IF patch_participants.position IS NULL AND metadata_position IS NULL THEN outcome := 'none'; END IF;
@@ -276,4 +280,5 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.addition_period, conversations.admit_additions, conversations.sweep_additions, conversations.let_in,
-    conversations.change_roster, conversations.patched_users, conversations.patch_participants TO strata_conversations;
+    conversations.change_roster, conversations.patched_users, conversations.counts_of,
+    conversations.patch_participants TO strata_conversations;

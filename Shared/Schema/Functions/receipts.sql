@@ -43,15 +43,111 @@ BEGIN
 END
 $$;
 
+-- Returns receipts by user, in the order of each user's first one. `places` are their numbers in the arrays.
+CREATE OR REPLACE FUNCTION conversations.receipts_by_user(p_users text[], p_messages uuid[], p_statuses bigint[])
+RETURNS TABLE (user_id text, ids uuid[], statuses bigint[], places bigint[])
+LANGUAGE sql STABLE ROWS 10 AS $$
+    SELECT g.user_id, array_agg(g.message_id ORDER BY g.n), array_agg(g.status ORDER BY g.n),
+        array_agg(g.n ORDER BY g.n)
+    FROM unnest(p_users, p_messages, p_statuses) WITH ORDINALITY g(user_id, message_id, status, n)
+    GROUP BY g.user_id ORDER BY min(g.n)
+$$;
+
+-- Returns a participant's receipts for messages that the participant sees: `places` and `results` of all; the other
+-- columns contain only receipts with an effect. The columns are those of give_receipts. `effects`: the receipts in the
+-- form of a change. `read` and `delivered`: the ordinals by status. `is_narrow`: only the sender and the reader receive
+-- the receipts.
+CREATE OR REPLACE FUNCTION conversations.effective_receipts(
+    p conversations.participant, p_messages uuid[], p_statuses bigint[], p_places bigint[], p_receipt_policy bigint,
+    is_narrow boolean, OUT places bigint[], OUT results text[], OUT ids uuid[], OUT ordinals bigint[],
+    OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT hidden_froms text[], OUT read bigint[],
+    OUT delivered bigint[], OUT effects jsonb)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    -- Select the visible messages with their former status, which includes earlier receipts of this batch. OFFSET 0
+    -- makes each a lookup of one row.
+    SELECT array_agg(s.place),
+        array_agg(CASE WHEN p.left_position IS NOT NULL THEN 'access_denied' WHEN s.is_new THEN 'ok' ELSE 'none' END),
+        array_agg(s.id) FILTER (WHERE s.is_new), array_agg(s.ordinal) FILTER (WHERE s.is_new),
+        array_agg(s.status) FILTER (WHERE s.is_new), array_agg(s.sender) FILTER (WHERE s.is_new),
+        array_agg(s.audience) FILTER (WHERE s.is_new),
+        array_agg(coalesce(array_to_string(s.hidden_from, chr(10)), '')) FILTER (WHERE s.is_new),
+        array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 2),
+        array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 1),
+        jsonb_agg(jsonb_build_object(
+            'user', p.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender,
+            'audience', s.audience)
+            || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END)
+            FILTER (WHERE s.is_new)
+    INTO places, results, ids, ordinals, statuses, senders, audiences, hidden_froms, read, delivered, effects
+    FROM (
+        SELECT a.place, a.id, a.ordinal, a.status, a.sender::text AS sender, a.hidden_from,
+            CASE WHEN p_receipt_policy & a.status <> 0 THEN 2 WHEN is_narrow THEN 1 ELSE 0 END::bigint AS audience,
+            a.status > greatest(a.before, max(a.status) OVER (
+                PARTITION BY a.ordinal ORDER BY a.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS is_new
+        FROM (
+            SELECT g.place, g.n, g.status, x.id, x.ordinal, x.sender, x.hidden_from,
+                CASE WHEN x.sender = p.user_id OR p.read @> x.ordinal OR b.has_read THEN 2
+                    WHEN p.delivered @> x.ordinal OR b.has_received THEN 1 ELSE 0 END AS before
+            FROM unnest(p_messages, p_statuses, p_places) WITH ORDINALITY g(message_id, status, place, n)
+            CROSS JOIN LATERAL (
+                SELECT l.ordinal FROM conversations.message_place l
+                WHERE l.message_id = g.message_id AND l.conversation_id = p.conversation_id OFFSET 0) l
+            CROSS JOIN LATERAL (
+                SELECT m.id, m.ordinal, m.sender, m.hidden_from FROM conversations.message m
+                WHERE m.conversation_id = p.conversation_id AND m.ordinal = l.ordinal OFFSET 0) x
+            LEFT JOIN LATERAL (
+                SELECT conversations.has_bit(k.read, x.ordinal) AS has_read,
+                    conversations.has_bit(k.delivered, x.ordinal) AS has_received,
+                    conversations.has_bit(k.hidden, x.ordinal) AS is_hidden
+                FROM conversations.receipt_block k
+                WHERE x.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.user_id = p.user_id
+                    AND k.block = x.ordinal / conversations.block_size()
+                    AND k.until_position = conversations.end_of_log()
+                OFFSET 0) b ON true
+            WHERE conversations.may_see_by_ranges(p, x.ordinal) AND b.is_hidden IS NOT TRUE) a
+        ORDER BY a.ordinal, a.n) s;
+END
+$$;
+
+-- Adds ordinals to the sets of a participant, of whom they are new, and writes the participant's row. Returns the row.
+-- The caller holds the conversation's lock and takes this position.
+CREATE OR REPLACE FUNCTION conversations.with_receipts(
+    p conversations.participant, p_read bigint[], p_delivered bigint[], p_receipt_policy bigint, p_position bigint)
+RETURNS conversations.participant
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF p_delivered IS NOT NULL THEN
+        p.delivered := p.delivered + conversations.joined_ranges(p.conversation_id, p.user_id, p_delivered);
+    END IF;
+    IF p_read IS NOT NULL THEN
+        p.read := p.read + conversations.joined_ranges(p.conversation_id, p.user_id, p_read);
+        -- If read receipts are private, the delivery is still shown.
+        IF p_receipt_policy & 2 = 0 THEN p.delivered := p.delivered - p.read; END IF;
+        p.uncounted := p.uncounted + cardinality(p_read);
+    END IF;
+    IF conversations.has_many_ranges(p.read) OR conversations.has_many_ranges(p.delivered)
+        OR conversations.has_many_ranges(p.hidden)
+    THEN
+        p := conversations.packed(p, p_position);
+    END IF;
+    UPDATE conversations.participant x
+    SET read = p.read, delivered = p.delivered, packed_up_to = p.packed_up_to, uncounted = p.uncounted
+    WHERE x.conversation_id = p.conversation_id AND x.user_id = p.user_id;
+    RETURN p;
+END
+$$;
+
 -- Gives receipts of several users for several messages of one conversation, as one change. Statuses: 1 delivered, 2
--- read. `results` has an outcome for each receipt, in the given order; all other columns contain only receipts with an
+-- read. `results` has a result for each receipt, in the given order; all other columns contain only receipts with an
 -- effect.
 --
--- Results:
--- - 'ok': it had an effect.
--- - 'none': it had none.
--- - 'not_found'.
--- - 'access_denied': to a former participant.
+-- | Result          | Meaning                                                                             |
+-- |-----------------|-------------------------------------------------------------------------------------|
+-- | 'ok'            | It had an effect.                                                                   |
+-- | 'none'          | It had none.                                                                        |
+-- | 'not_found'     | The conversation or the message does not exist, or the user does not see it.        |
+-- | 'access_denied' | The user is a former participant.                                                   |
 --
 -- `audiences`: 0 all participants; 1 the sender and the reader, in conversations of more than `p_limit` participants,
 -- and if receipts of one kind are private; 2 the reader. `hidden_froms`: the users from whom a block hides the message,
@@ -68,7 +164,7 @@ DECLARE
     c record;
     p conversations.participant;
     given record;
-    found_rows record;
+    effective record;
     is_narrow boolean;
     effects jsonb := '[]';
 BEGIN
@@ -76,108 +172,42 @@ BEGIN
     SELECT x.id, x.deleted_position, x.receipt_policy, x.position INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     IF NOT FOUND OR c.deleted_position IS NOT NULL THEN RETURN; END IF;
-    is_narrow := c.receipt_policy <> 0
-        OR (SELECT cardinality(r.user_ids) FROM conversations.roster r
-            WHERE r.conversation_id = p_conversation) > p_limit;
+    is_narrow := c.receipt_policy <> 0 OR (
+        SELECT cardinality(r.user_ids) > p_limit FROM conversations.roster r WHERE r.conversation_id = p_conversation);
     users := '{}'; messages := '{}'; ordinals := '{}'; statuses := '{}'; senders := '{}'; audiences := '{}';
     number_users := '{}'; number_uncounted := '{}'; number_hidden := '{}'; hidden_froms := '{}';
 
     -- Process the receipts by user, so that each row is read and written once, and each set is merged once.
-    FOR given IN
-        SELECT g.user_id, array_agg(g.message_id ORDER BY g.n) AS ids, array_agg(g.status ORDER BY g.n) AS kinds,
-            array_agg(g.n ORDER BY g.n) AS places
-        FROM unnest(p_users, p_messages, p_statuses) WITH ORDINALITY g(user_id, message_id, status, n)
-        GROUP BY g.user_id ORDER BY min(g.n)
-    LOOP
+    FOR given IN SELECT r.* FROM conversations.receipts_by_user(p_users, p_messages, p_statuses) r LOOP
         SELECT * INTO p FROM conversations.participant x
         WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
         CONTINUE WHEN NOT FOUND;
-
-        -- Select the visible messages with their former status, which includes earlier receipts of this batch. OFFSET 0
-        -- makes each a lookup of one row.
-        SELECT array_agg(s.place) AS places, array_agg(s.place) FILTER (WHERE s.is_new) AS new_places,
-            array_agg(s.id) FILTER (WHERE s.is_new) AS ids, array_agg(s.ordinal) FILTER (WHERE s.is_new) AS ordinals,
-            array_agg(s.status) FILTER (WHERE s.is_new) AS statuses,
-            array_agg(s.sender) FILTER (WHERE s.is_new) AS senders,
-            array_agg(s.audience) FILTER (WHERE s.is_new) AS audiences,
-            array_agg(coalesce(array_to_string(s.hidden_from, chr(10)), '')) FILTER (WHERE s.is_new) AS hidden_froms,
-            array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 2) AS read,
-            array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 1) AS delivered,
-            jsonb_agg(jsonb_build_object(
-                'user', given.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender,
-                'audience', s.audience)
-                || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END)
-                FILTER (WHERE s.is_new) AS effects
-        INTO found_rows
-        FROM (
-            SELECT a.place, a.id, a.ordinal, a.status, a.sender::text AS sender, a.hidden_from,
-                CASE WHEN c.receipt_policy & a.status <> 0 THEN 2 WHEN is_narrow THEN 1 ELSE 0 END::bigint AS audience,
-                a.status > greatest(a.before, max(a.status) OVER (
-                    PARTITION BY a.ordinal ORDER BY a.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS is_new
-            FROM (
-                SELECT g.place, g.n, g.status, x.id, x.ordinal, x.sender, x.hidden_from,
-                    CASE WHEN x.sender = given.user_id OR p.read @> x.ordinal OR b.has_read THEN 2
-                        WHEN p.delivered @> x.ordinal OR b.has_received THEN 1 ELSE 0 END AS before
-                FROM unnest(given.ids, given.kinds, given.places) WITH ORDINALITY g(message_id, status, place, n)
-                CROSS JOIN LATERAL (
-                    SELECT l.ordinal FROM conversations.message_place l
-                    WHERE l.message_id = g.message_id AND l.conversation_id = p_conversation OFFSET 0) l
-                CROSS JOIN LATERAL (
-                    SELECT m.id, m.ordinal, m.sender, m.hidden_from FROM conversations.message m
-                    WHERE m.conversation_id = p_conversation AND m.ordinal = l.ordinal OFFSET 0) x
-                LEFT JOIN LATERAL (
-                    SELECT conversations.has_bit(k.read, x.ordinal) AS has_read,
-                        conversations.has_bit(k.delivered, x.ordinal) AS has_received,
-                        conversations.has_bit(k.hidden, x.ordinal) AS is_hidden
-                    FROM conversations.receipt_block k
-                    WHERE x.ordinal <= p.packed_up_to AND k.conversation_id = p_conversation
-                        AND k.block = x.ordinal / conversations.block_size()
-                        AND k.user_id = given.user_id AND k.until_position = conversations.end_of_log()
-                    OFFSET 0) b ON true
-                WHERE conversations.may_see_by_ranges(p, x.ordinal) AND b.is_hidden IS NOT TRUE) a
-            ORDER BY a.ordinal, a.n) s;
-        CONTINUE WHEN found_rows.places IS NULL;
-        FOR i IN 1..cardinality(found_rows.places) LOOP
-            results[found_rows.places[i]] := CASE WHEN p.left_position IS NULL THEN 'none' ELSE 'access_denied' END;
+        effective := conversations.effective_receipts(
+            p, given.ids, given.statuses, given.places, c.receipt_policy, is_narrow);
+        FOR i IN 1..coalesce(cardinality(effective.places), 0) LOOP
+            results[effective.places[i]] := effective.results[i];
         END LOOP;
-        CONTINUE WHEN found_rows.new_places IS NULL OR p.left_position IS NOT NULL;
-        FOR i IN 1..cardinality(found_rows.new_places) LOOP
-            results[found_rows.new_places[i]] := 'ok';
-        END LOOP;
-        users := users || array_fill(given.user_id, ARRAY[cardinality(found_rows.new_places)]);
-        messages := messages || found_rows.ids;
-        ordinals := ordinals || found_rows.ordinals;
-        statuses := statuses || found_rows.statuses;
-        senders := senders || found_rows.senders;
-        audiences := audiences || found_rows.audiences;
-        hidden_froms := hidden_froms || found_rows.hidden_froms;
-        effects := effects || found_rows.effects;
-
-        IF found_rows.delivered IS NOT NULL THEN
-            p.delivered := p.delivered + conversations.joined_ranges(
-                p_conversation, given.user_id, found_rows.delivered);
-        END IF;
-        IF found_rows.read IS NOT NULL THEN
-            p.read := p.read + conversations.joined_ranges(p_conversation, given.user_id, found_rows.read);
-            -- If read receipts are private, the delivery is still shown.
-            IF c.receipt_policy & 2 = 0 THEN p.delivered := p.delivered - p.read; END IF;
-            p.uncounted := p.uncounted + cardinality(found_rows.read);
-            number_users := number_users || given.user_id;
-            number_uncounted := number_uncounted || p.uncounted;
-            number_hidden := number_hidden || p.hidden_count;
-        END IF;
-        p := conversations.packed(p, c.position + 1);
-        UPDATE conversations.participant x
-        SET read = p.read, delivered = p.delivered, packed_up_to = p.packed_up_to, uncounted = p.uncounted
-        WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
+        CONTINUE WHEN effective.ids IS NULL OR p.left_position IS NOT NULL;
+        users := users || array_fill(given.user_id, ARRAY[cardinality(effective.ids)]);
+        messages := messages || effective.ids;
+        ordinals := ordinals || effective.ordinals;
+        statuses := statuses || effective.statuses;
+        senders := senders || effective.senders;
+        audiences := audiences || effective.audiences;
+        hidden_froms := hidden_froms || effective.hidden_froms;
+        effects := effects || effective.effects;
+        p := conversations.with_receipts(p, effective.read, effective.delivered, c.receipt_policy, c.position + 1);
+        CONTINUE WHEN effective.read IS NULL;
+        number_users := number_users || given.user_id;
+        number_uncounted := number_uncounted || p.uncounted;
+        number_hidden := number_hidden || p.hidden_count;
     END LOOP;
 
     IF cardinality(users) = 0 THEN RETURN; END IF;
-    SELECT a.position, a.created_at, a.message_count
-    INTO give_receipts.position, give_receipts.created_at, give_receipts.message_count
+    SELECT a.* INTO "position", created_at, message_count
     FROM conversations.append_change(
-        p_conversation, conversations.kind_receipts(), users[1], p_origin_connection, p_origin_request, NULL::uuid,
-        NULL::bigint, effects) a;
+        p_conversation, conversations.kind_receipts(), users[1], p_origin_connection, p_origin_request, NULL, NULL,
+        effects) a;
 END
 $$;
 
@@ -269,25 +299,45 @@ BEGIN
 END
 $$;
 
--- Marks all messages up to a position (NULL: all) as read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'.
+-- Marks messages up to an ordinal as read, of which none counts as unread: they are the user's own or deleted. So they
+-- are not examined again.
+CREATE OR REPLACE FUNCTION conversations.note_nothing_unread(p conversations.participant, p_ordinal bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF p_ordinal > p.hidden_ordinal AND isempty(p.hidden)
+        AND NOT p.read @> int8range(p.hidden_ordinal + 1, p_ordinal, '[]')
+    THEN
+        UPDATE conversations.participant x
+        SET read = p.read + int8multirange(int8range(p.hidden_ordinal + 1, p_ordinal, '[]'))
+        WHERE x.conversation_id = p.conversation_id AND x.user_id = p.user_id;
+    END IF;
+END
+$$;
+
+-- Marks all messages up to a position (NULL: all) as read.
+--
+-- | Outcome         | Meaning                                           |
+-- |-----------------|---------------------------------------------------|
+-- | 'ok'            | A message was read that counted as unread.        |
+-- | 'none'          | None counted as unread.                           |
+-- | 'not_found'     | The conversation does not exist for the user.     |
+-- | 'access_denied' | The user is a former participant.                 |
 --
 -- `told`: in conversations of more than `p_limit` participants, the senders of newly read messages; empty if read
 -- receipts are private; NULL: all participants receive the change. `receipts`: the change consists of these receipts
 -- (named_receipts).
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
     p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_origin_connection bigint,
-    p_origin_request bigint,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint,
-    OUT uncounted bigint, OUT hidden bigint, OUT told text[], OUT receipts jsonb)
+    p_origin_request bigint, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz,
+    OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint, OUT hidden bigint, OUT told text[],
+    OUT receipts jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     c record;
     p conversations.participant;
     last_read bigint;
-    newly bigint := 0;
-    -- The first message that the user had not read, including own ones. Webhooks report it.
-    first_read bigint;
+    newly bigint;
 BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
     IF outcome <> 'ok' THEN RETURN; END IF;
@@ -298,36 +348,24 @@ BEGIN
     up_to := least(coalesce(p_up_to, c.position), c.position);
     last_read := CASE WHEN up_to = c.position THEN c.message_count
         ELSE conversations.ordinal_at(p_conversation, up_to, c.message_count) END;
-    IF last_read = c.message_count THEN
-        newly := c.message_count - p.uncounted;
-    ELSIF last_read > p.hidden_ordinal THEN
-        newly := (conversations.unread_up_to(p, last_read)).count;
-    END IF;
+    newly := CASE
+        WHEN last_read = c.message_count THEN c.message_count - p.uncounted
+        WHEN last_read > p.hidden_ordinal THEN (conversations.unread_up_to(p, last_read)).count ELSE 0 END;
     IF newly = 0 THEN
         outcome := 'none';
-        -- The messages in between are the user's own or deleted. Mark them as read, so that they are not examined
-        -- again.
-        IF last_read > p.hidden_ordinal AND isempty(p.hidden)
-            AND NOT p.read @> int8range(p.hidden_ordinal + 1, last_read, '[]')
-        THEN
-            UPDATE conversations.participant x
-            SET read = p.read + int8multirange(int8range(p.hidden_ordinal + 1, last_read, '[]'))
-            WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
-        END IF;
+        PERFORM conversations.note_nothing_unread(p, last_read);
         RETURN;
     END IF;
 
     IF c.receipt_policy & 2 <> 0 THEN
         told := '{}';
-    ELSIF c.receipt_policy <> 0
-        OR (SELECT cardinality(r.user_ids) FROM conversations.roster r
-            WHERE r.conversation_id = p_conversation) > p_limit
+    ELSIF c.receipt_policy <> 0 OR (
+        SELECT cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation) > p_limit
     THEN
         told := (conversations.unread_up_to(p, last_read)).senders;
     END IF;
     uncounted := p.uncounted + newly;
     hidden := p.hidden_count;
-    first_read := greatest(lower(int8multirange(int8range(1, last_read, '[]')) - p.read), p.hidden_ordinal + 1);
     IF p.first_kept > p.joined AND p.first_kept <= up_to THEN
         receipts := conversations.named_receipts(
             p, last_read, CASE WHEN c.receipt_policy & 2 <> 0 THEN 2 WHEN told IS NOT NULL THEN 1 ELSE 0 END);
@@ -338,19 +376,19 @@ BEGIN
             ELSE p.delivered END,
         uncounted = mark_all_read.uncounted
     WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
-    SELECT a.position, a.created_at, a.message_count
-    INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
+    SELECT a.* INTO "position", created_at, message_count
     FROM conversations.append_change(
-        p_conversation, CASE WHEN receipts IS NULL THEN conversations.kind_all_read()
-            ELSE conversations.kind_receipts() END, p_actor, p_origin_connection, p_origin_request, NULL::uuid,
-            NULL::bigint,
-        coalesce(
-            receipts,
-            jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told, 'from',
-                first_read))) a;
+        p_conversation,
+        CASE WHEN receipts IS NULL THEN conversations.kind_all_read() ELSE conversations.kind_receipts() END, p_actor,
+        p_origin_connection, p_origin_request, NULL, NULL, coalesce(receipts, jsonb_build_object(
+            'user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told,
+            -- The first message that the user had not read, including own ones. Webhooks report it.
+            'from', greatest(lower(int8multirange(int8range(1, last_read, '[]')) - p.read), p.hidden_ordinal + 1)))) a;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts,
-    conversations.give_receipts_of, conversations.named_receipts, conversations.mark_all_read TO strata_conversations;
+    conversations.ordinal_at, conversations.locate_messages, conversations.receipts_by_user,
+    conversations.effective_receipts, conversations.with_receipts, conversations.give_receipts,
+    conversations.give_receipts_of, conversations.named_receipts, conversations.note_nothing_unread,
+    conversations.mark_all_read TO strata_conversations;

@@ -45,11 +45,7 @@ BEGIN
             entry.operations := conversations.receipts_as_told(h, c, NULL);
         END IF;
         IF p_bytes IS NOT NULL THEN
-            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200
-                ELSE coalesce(octet_length(entry.operations::text), 0) END
-                + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
-                + 64 * coalesce(cardinality(entry.m_recipients), 0)
-                    + 128 * coalesce(cardinality(entry.participants), 0);
+            own := conversations.entry_bytes(entry);
             EXIT WHEN used > 0 AND used + own > p_bytes;
             used := used + own;
         END IF;

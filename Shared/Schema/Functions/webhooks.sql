@@ -275,6 +275,107 @@ BEGIN
 END
 $$;
 
+-- Records the events of changed parts of a message: one for each part, and one for the message. An edit's kind: 0
+-- created, 1 updated, 2 deleted, 3 erased, for which only the message has an event.
+CREATE OR REPLACE FUNCTION webhooks.record_parts(p_app uuid, h conversations.change, p_actor jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    m conversations.message_row := conversations.message_at(h.conversation_id, h.ordinal);
+    facts jsonb;
+    edit jsonb;
+    kind text;
+    number bigint := 0;
+BEGIN
+    IF m.message_id IS NULL THEN RETURN; END IF;
+    facts := jsonb_build_object('message', webhooks.message_reference(m)) || p_actor;
+    FOR edit IN
+        SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n) ORDER BY e.n
+    LOOP
+        kind := CASE (edit ->> 'kind')::bigint
+            WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated' WHEN 2 THEN 'MessagePart.deleted' END;
+        CONTINUE WHEN kind IS NULL;
+        PERFORM webhooks.emit(
+            p_app, h.conversation_id, h.position, number, kind,
+            CASE kind WHEN 'MessagePart.created' THEN (edit ->> 'part')::uuid ELSE gen_random_uuid() END, h.created_at,
+            facts || jsonb_build_object('part', edit ->> 'part'));
+        number := number + 1;
+    END LOOP;
+    PERFORM webhooks.emit(
+        p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(), h.created_at, facts);
+END
+$$;
+
+-- Returns a deleted message. Its remaining data is in the log's entry and in its recipients' rows.
+CREATE OR REPLACE FUNCTION webhooks.deleted_message(h conversations.change) RETURNS conversations.message_row
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    m conversations.message_row;
+BEGIN
+    m.message_id := h.message_id;
+    m.ordinal := h.ordinal;
+    m.position := (h.operations ->> 'position')::bigint;
+    m.sender := coalesce(h.operations ->> 'sender', '');
+    m.sent_at := (h.operations ->> 'sent_at')::timestamptz;
+    m.receipt_policy := 0;
+    SELECT array_agg(p.user_id::text ORDER BY p.user_id),
+        array_agg(conversations.recipient_status(
+                0, p.user_id = m.sender, conversations.has_read(p, h.ordinal), p.delivered @> h.ordinal)
+            ORDER BY p.user_id)
+    INTO m.recipients, m.statuses
+    FROM conversations.participant p
+    WHERE p.conversation_id = h.conversation_id AND (p.left_position IS NULL OR p.left_ordinal >= h.ordinal);
+    RETURN m;
+END
+$$;
+
+-- Records the events of a change of participants. `p_facts`: the facts of all of them.
+CREATE OR REPLACE FUNCTION webhooks.record_participants(p_app uuid, h conversations.change, p_facts jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    kind text;
+    number bigint := 0;
+    users jsonb;
+BEGIN
+    FOR kind, users IN
+        SELECT * FROM (VALUES
+            ('Participation.created', h.operations -> 'added'), ('Participation.deleted', h.operations -> 'removed'),
+            ('conversation.updated.participants', '["any"]'::jsonb)) k(kind, users)
+    LOOP
+        CONTINUE WHEN coalesce(jsonb_array_length(users), 0) = 0;
+        PERFORM webhooks.emit(
+            p_app, h.conversation_id, h.position, number, kind, gen_random_uuid(), h.created_at,
+            p_facts || jsonb_build_object('users', users, 'identities', p_facts -> 'identities' || webhooks.identities(
+                p_app, ARRAY(SELECT jsonb_array_elements_text(users)))));
+        number := number + 1;
+    END LOOP;
+END
+$$;
+
+-- Records the events of a change of the conversation itself.
+CREATE OR REPLACE FUNCTION webhooks.record_conversation(p_app uuid, h conversations.change, p_actor jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    facts jsonb := jsonb_build_object(
+        'conversation', webhooks.conversation_object(h.conversation_id),
+        'identities', webhooks.identities(p_app, ARRAY[h.actor])) || p_actor;
+    kind text := CASE h.kind
+        WHEN conversations.kind_created() THEN 'Conversation.created'
+        WHEN conversations.kind_metadata() THEN 'Conversation.updated'
+        WHEN conversations.kind_deleted() THEN 'Conversation.deleted' END;
+BEGIN
+    IF h.kind = conversations.kind_participants() THEN PERFORM webhooks.record_participants(p_app, h, facts); END IF;
+    IF kind IS NULL THEN RETURN; END IF;
+    -- Complete the event now, because nothing can be read at delivery.
+    IF h.kind = conversations.kind_deleted() THEN
+        facts := (webhooks.complete(p_app, h.conversation_id, kind, facts, 262144)).facts;
+    END IF;
+    PERFORM webhooks.emit(
+        p_app, h.conversation_id, h.position, 0, kind,
+        CASE h.kind WHEN conversations.kind_created() THEN h.conversation_id ELSE gen_random_uuid() END, h.created_at,
+        facts || jsonb_build_object('effects', h.operations -> 'effects'));
+END
+$$;
+
 -- Records the events of one change of a conversation.
 CREATE OR REPLACE FUNCTION webhooks.record_change(p_app uuid, h conversations.change, p_wanted text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
@@ -283,93 +384,28 @@ DECLARE
     facts jsonb;
     -- Changes by the app's own server have no actor.
     actor jsonb := jsonb_build_object('actor', nullif(h.actor, ''));
-    edit jsonb;
-    kind text;
-    number bigint := 0;
-    users jsonb;
 BEGIN
     IF h.kind = conversations.kind_message_created() THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
         facts := webhooks.message_facts(p_app, m, h.actor) || actor;
         IF facts IS NULL THEN RETURN; END IF;
-        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.created', m.message_id,
-            h.created_at, facts, m.parts);
+        PERFORM webhooks.emit(
+            p_app, h.conversation_id, h.position, 0, 'Message.created', m.message_id, h.created_at, facts, m.parts);
     ELSIF h.kind IN (conversations.kind_receipts(), conversations.kind_all_read()) THEN
         PERFORM webhooks.record_receipts(
             p_app, h.conversation_id, h.position, h.created_at,
-            CASE h.kind WHEN 7 THEN h.operations ELSE webhooks.all_read(
+            CASE h.kind WHEN conversations.kind_receipts() THEN h.operations ELSE webhooks.all_read(
                 h.conversation_id, h.actor, coalesce((h.operations ->> 'from')::bigint, 1),
                 (h.operations ->> 'up_to')::bigint) END,
             p_wanted);
     ELSIF h.kind = conversations.kind_parts() THEN
-        m := conversations.message_at(h.conversation_id, h.ordinal);
-        IF m.message_id IS NULL THEN RETURN; END IF;
-        facts := jsonb_build_object('message', webhooks.message_reference(m)) || actor;
-        FOR edit IN SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n)
-            ORDER BY e.n LOOP
-            kind := CASE (edit ->> 'kind')::bigint
-                WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated'
-                WHEN 2 THEN 'MessagePart.deleted' END;
-            CONTINUE WHEN kind IS NULL;
-            PERFORM webhooks.emit(
-                p_app, h.conversation_id, h.position, number, kind,
-                CASE kind WHEN 'MessagePart.created' THEN (edit ->> 'part')::uuid ELSE gen_random_uuid() END,
-                    h.created_at,
-                facts || jsonb_build_object('part', edit ->> 'part'));
-            number := number + 1;
-        END LOOP;
-        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(),
-            h.created_at, facts);
+        PERFORM webhooks.record_parts(p_app, h, actor);
     ELSIF h.kind = conversations.kind_message_deleted() THEN
-        -- The message is deleted. Its remaining data is in the log's entry and in its recipients' rows.
-        m.message_id := h.message_id;
-        m.ordinal := h.ordinal;
-        m.position := (h.operations ->> 'position')::bigint;
-        m.sender := coalesce(h.operations ->> 'sender', '');
-        m.sent_at := (h.operations ->> 'sent_at')::timestamptz;
-        m.receipt_policy := 0;
-        SELECT array_agg(p.user_id::text ORDER BY p.user_id),
-            array_agg(conversations.recipient_status(
-                    0, p.user_id = m.sender, conversations.has_read(p, h.ordinal), p.delivered @> h.ordinal)
-                        ORDER BY p.user_id)
-        INTO m.recipients, m.statuses
-        FROM conversations.participant p
-        WHERE p.conversation_id = h.conversation_id AND (p.left_position IS NULL OR p.left_ordinal >= h.ordinal);
         PERFORM webhooks.emit(
-            p_app, h.conversation_id, h.position, number, 'Message.deleted', gen_random_uuid(), h.created_at,
-            webhooks.message_facts(p_app, m, h.actor) || actor);
+            p_app, h.conversation_id, h.position, 0, 'Message.deleted', gen_random_uuid(), h.created_at,
+            webhooks.message_facts(p_app, webhooks.deleted_message(h), h.actor) || actor);
     ELSE
-        facts := jsonb_build_object(
-            'conversation', webhooks.conversation_object(h.conversation_id), 'identities',
-            webhooks.identities(p_app, ARRAY[h.actor])) || actor;
-        IF h.kind = conversations.kind_participants() THEN
-            FOR kind, users IN
-                SELECT * FROM (VALUES
-                    ('Participation.created', h.operations -> 'added'),
-                    ('Participation.deleted', h.operations -> 'removed'),
-                    ('conversation.updated.participants', '["any"]'::jsonb)) k(kind, users)
-            LOOP
-                CONTINUE WHEN coalesce(jsonb_array_length(users), 0) = 0;
-                PERFORM webhooks.emit(
-                    p_app, h.conversation_id, h.position, number, kind, gen_random_uuid(), h.created_at,
-                    facts || jsonb_build_object(
-                        'users', users, 'identities', facts -> 'identities' || webhooks.identities(
-                        p_app, ARRAY(SELECT jsonb_array_elements_text(users)))));
-                number := number + 1;
-            END LOOP;
-            RETURN;
-        END IF;
-        kind := CASE h.kind WHEN 1 THEN 'Conversation.created' WHEN 3 THEN 'Conversation.updated'
-            WHEN 4 THEN 'Conversation.deleted' END;
-        IF kind IS NULL THEN RETURN; END IF;
-        -- Complete the event now, because nothing can be read at delivery.
-        IF h.kind = conversations.kind_deleted() THEN
-            facts := (webhooks.complete(p_app, h.conversation_id, kind, facts, 262144)).facts;
-        END IF;
-        PERFORM webhooks.emit(
-            p_app, h.conversation_id, h.position, number, kind, CASE h.kind WHEN 1 THEN h.conversation_id
-                ELSE gen_random_uuid() END, h.created_at,
-            facts || jsonb_build_object('effects', h.operations -> 'effects'));
+        PERFORM webhooks.record_conversation(p_app, h, actor);
     END IF;
 END
 $$;

@@ -33,23 +33,16 @@ struct WebhookScene {
     let server: AppServer
 
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
-        try await server.call(
-            method, "/webhooks\(path)", body,
-            headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
+        try await server.call(method, "/webhooks\(path)", body)
     }
 
     func register(
         _ path: String, version: String = "3.0", events: JSONValue = WebhookScene.allEvents, url: String? = nil
     ) async throws -> String {
-        let answer = try await call(
-            "POST", "",
-            [
-                "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events,
-                "secret": .string(Self.secret),
-                "config": ["place": "test"],
-            ])
-        #expect(answer.status == 201, "\(answer.json)")
-        return try #require(answer.json["url"].string.flatMap { URL(string: $0)?.lastPathComponent })
+        try await server.register([
+            "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events,
+            "secret": .string(Self.secret), "config": ["place": "test"],
+        ])
     }
 
     @discardableResult
@@ -67,19 +60,8 @@ struct WebhookScene {
         _ path: String, version: String = "3.0", events: JSONValue = WebhookScene.allEvents
     ) async throws -> String {
         let id = try await register(path, version: version, events: events)
-        let deadline = Waiting.deadline
-        while true {
-            let webhook = try await call("GET", "/\(id)").json
-            if webhook["status"].string == "active" { return id }
-            // On a busy machine the receiver may answer its challenge too late. Then activate the webhook again.
-            if webhook["status_reason"].string?.contains("no answer") == true {
-                _ = try await call("POST", "/\(id)/activate")
-            }
-            guard .now < deadline else {
-                throw UnexpectedAnswer("webhook \(id) does not become active: \(webhook)", #fileID, #line)
-            }
-            try await Task.sleep(for: .milliseconds(50))
-        }
+        try await server.awaitActive(webhook: id)
+        return id
     }
 
     static func with(_ size: Cluster.Size = WebhookScene.size, _ body: (WebhookScene) async throws -> Void) async throws

@@ -51,13 +51,7 @@ extension ProtocolSocket {
     ///   creation.
     func replica(of conversation: Conversation, from start: JSONValue? = nil) -> ConversationReplica? {
         var replica = start.map { ConversationReplica($0) }
-        for packet in packets(of: conversation) where packet.objectType == "Conversation" {
-            switch packet.operation {
-            case "create": replica = ConversationReplica(packet.data)
-            case "update": replica?.applyOperations(packet.data)
-            default: replica = nil
-            }
-        }
+        for packet in packets(of: conversation) { ConversationReplica.apply(packet, to: &replica) }
         return replica
     }
 
@@ -68,4 +62,9 @@ extension ProtocolSocket {
             $0.conversationID == conversation.id && ($0.body["position"].int ?? 0) >= head
         }
     }
+}
+
+/// Expects a status. A failure shows the answer's body.
+func succeeds(_ answer: RESTResponse, _ status: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    #expect(answer.status == status, "\(answer.json)", sourceLocation: sourceLocation)
 }

@@ -18,55 +18,32 @@ final class DegradedServer: Sendable {
 
     private static let path = "/messages"
 
-    private let app: TestApp
+    private let server: AppServer
+    private let webhook: String
     private let receiver: WebhookReceiver
     /// The messages whose sending was acknowledged.
     private let accepted = Mutex<Set<String>>([])
 
-    private init(app: TestApp, receiver: WebhookReceiver) {
-        self.app = app
-        self.receiver = receiver
+    private init(_ server: AppServer, webhook: String, _ receiver: WebhookReceiver) {
+        (self.server, self.webhook, self.receiver) = (server, webhook, receiver)
     }
 
     /// Registers the webhook. It becomes active later.
     static func start(_ app: TestApp) async throws -> DegradedServer {
-        let server = DegradedServer(app: app, receiver: try await WebhookReceiver.start())
-        let body: JSONValue = [
-            "version": "3.0", "target_url": .string(server.receiver.url(Self.path)), "events": ["Message.created"],
+        let (server, receiver) = (AppServer(app), try await WebhookReceiver.start())
+        let webhook = try await server.register([
+            "version": "3.0", "target_url": .string(receiver.url(path)), "events": ["Message.created"],
             "secret": "of a test's receiver",
-        ]
-        let created = try await server.call("POST", "/webhooks", body)
-        guard created.status == 201 else {
-            throw UnexpectedCell("the webhook is not registered: \(created.status) \(created.json)")
-        }
-        return server
+        ])
+        return DegradedServer(server, webhook: webhook, receiver)
     }
 
     /// Waits until the webhook is active. From then on all events are recorded for it.
-    func awaitActive() async throws {
-        let deadline = Waiting.deadline
-        while ContinuousClock.now < deadline {
-            let webhook = try await call("GET", "/webhooks").json[0]
-            if webhook["status"].string == "active" { return }
-            // On a busy machine the receiver may answer the challenge too late.
-            if webhook["status_reason"].string?.contains("no answer") == true,
-                let id = webhook["id"].string?.split(separator: "/").last
-            {
-                _ = try await call("POST", "/webhooks/\(id)/activate")
-            }
-            try await Task.sleep(for: .milliseconds(50))
-        }
-        throw UnexpectedCell("the webhook does not become active")
-    }
+    func awaitActive() async throws { try await server.awaitActive(webhook: webhook) }
 
-    /// - Parameter path: the path below `/apps/:app`.
+    /// - Parameter path: The path below `/apps/:app`.
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTResponse {
-        let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
-        let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "\(type); version=3.0"]
-        return try await app.system.client()
-            .call(
-                method, "/apps/\(app.app.id.uuidString.lowercased())\(path)", body: body, headers: headers,
-                deadline: Waiting.deadline)
+        try await server.call(method, path, body)
     }
 
     func send(_ text: String, as user: TestUser, to conversation: Conversation) async throws -> RESTResponse {

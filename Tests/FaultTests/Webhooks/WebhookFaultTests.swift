@@ -79,35 +79,12 @@ struct WebhookFaultTests {
     }
 
     private func register(_ receiver: WebhookReceiver, of app: TestApp) async throws {
-        let path = "/apps/\(app.app.id.uuidString.lowercased())/webhooks"
-        let headers = [
-            "Authorization": "Bearer \(app.app.serverToken)",
-            "Accept": "application/vnd.layer.webhooks+json; version=3.0",
-        ]
-        let client = app.system.client(0, .v3)
-        let body: JSONValue = [
+        let server = AppServer(app)
+        let id = try await server.register([
             "version": "3.0", "target_url": .string(receiver.url("/judge")),
-            "events": ["Message.created", "Conversation.updated"],
-            "secret": "of a test's receiver",
-        ]
-        let created = try await client.call("POST", path, body: body, headers: headers, deadline: Waiting.deadline)
-        guard created.status == 201 else { throw UnexpectedAnswer("\(created.status) \(created.json)", #fileID, #line) }
-        let end = ContinuousClock.now + Waiting.limit
-        while true {
-            let webhook = try await client.call("GET", path, headers: headers, deadline: Waiting.deadline).json[0]
-            if webhook["status"].string == "active" { return }
-            // On a busy machine the receiver may answer the challenge too late.
-            if webhook["status_reason"].string?.contains("no answer") == true,
-                let id = webhook["id"].string?.split(separator: "/").last
-            {
-                _ = try await client.call(
-                    "POST", "\(path)/\(id)/activate", headers: headers, deadline: Waiting.deadline)
-            }
-            guard .now < end else {
-                throw UnexpectedAnswer("the webhook does not become active: \(webhook)", #fileID, #line)
-            }
-            try await Task.sleep(for: .milliseconds(50))
-        }
+            "events": ["Message.created", "Conversation.updated"], "secret": "of a test's receiver",
+        ])
+        try await server.awaitActive(webhook: id)
     }
 
     // MARK: Writing

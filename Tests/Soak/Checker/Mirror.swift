@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
 
 /// A client's state of one conversation. It is built from the packets the client was sent, applied according to
 /// docs/protocol.md, or from the server's view.
@@ -34,7 +35,7 @@ struct Mirror: Sendable, Equatable {
         total = object["total_message_count"].int
         lastMessage = object["last_message"]["id"].string
         participants = Set((object["participants"].array ?? []).compactMap { $0["id"].string })
-        metadata = Self.leaves(of: object["metadata"])
+        metadata = object["metadata"].leaves
         applied = object["position"].int ?? 0
     }
 
@@ -100,15 +101,6 @@ struct Mirror: Sendable, Equatable {
                 && !(value != nil && path.hasPrefix(known + "."))
         }
         metadata[path] = value
-    }
-
-    static func leaves(of tree: JSONValue, under path: String = "") -> [String: String] {
-        if let text = tree.string { return [path: text] }
-        return (tree.object ?? [:])
-            .reduce(into: [:]) { leaves, member in
-                leaves.merge(Self.leaves(of: member.value, under: path.isEmpty ? member.key : path + "." + member.key))
-                { $1 }
-            }
     }
 }
 

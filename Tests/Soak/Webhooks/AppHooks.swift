@@ -11,18 +11,10 @@ struct AppHooks: Sendable {
     /// The base URL of the receiver.
     let receiver: String
 
-    private var path: String { "/apps/\(app.app.id.uuidString.lowercased())/webhooks" }
-    private var headers: [String: String] {
-        [
-            "Authorization": "Bearer \(app.app.serverToken)",
-            "Accept": "application/vnd.layer.webhooks+json; version=3.0",
-        ]
-    }
-
     private func call(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, deadline: ContinuousClock.Instant
+        _ method: String, _ path: String = "", _ body: JSONValue? = nil, deadline: ContinuousClock.Instant
     ) async throws -> RESTResponse {
-        try await app.system.client(0, .v3).call(method, path, body: body, headers: headers, deadline: deadline)
+        try await AppServer(app).call(method, "/webhooks\(path)", body, deadline: deadline)
     }
 
     /// Registers the hooks and waits until they are active. From then on every change is recorded for them.
@@ -34,13 +26,13 @@ struct AppHooks: Sendable {
                 "events": .array(hook.events.map { .string($0) }),
                 "secret": "of the receiver of webhooks",
             ]
-            let created = try await call("POST", path, body, deadline: deadline)
+            let created = try await call("POST", "", body, deadline: deadline)
             guard created.status == 201 else {
                 throw LoadError("a webhook was answered with \(created.status) \(created.json.text)")
             }
         }
         while true {
-            let answer = try? await call("GET", path, deadline: deadline)
+            let answer = try? await call("GET", deadline: deadline)
             let found = answer?.json.array ?? []
             if found.count == hooks.count, found.allSatisfy({ $0["status"].string == "active" }) { return }
             guard .now < deadline else {
@@ -49,7 +41,7 @@ struct AppHooks: Sendable {
             // A hook becomes inactive if a busy machine answers the challenge too late. It is then activated again.
             for hook in found where hook["status"].string == "inactive" {
                 guard let id = hook["id"].string?.split(separator: "/").last else { continue }
-                _ = try? await call("POST", "\(path)/\(id)/activate", deadline: deadline)
+                _ = try? await call("POST", "/\(id)/activate", deadline: deadline)
             }
             try await Task.sleep(for: .seconds(1))
         }
@@ -61,7 +53,7 @@ struct AppHooks: Sendable {
         var inactive: [String: String] = [:]
         while !Task.isCancelled {
             // There is no answer while a service is unavailable.
-            let answer = try? await call("GET", path, deadline: .now + .seconds(5))
+            let answer = try? await call("GET", deadline: .now + .seconds(5))
             for hook in answer?.json.array ?? [] where hook["status"].string != "active" {
                 let url = hook["target_url"].string ?? ""
                 inactive[url] =

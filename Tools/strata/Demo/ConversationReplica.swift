@@ -30,6 +30,17 @@ struct ConversationReplica: Sendable, Equatable {
         return words.joined(separator: ", ")
     }
 
+    /// Applies a packet about the conversation. A replica exists between its creation and its deletion.
+    static func apply(_ packet: ReceivedPacket, to replica: inout ConversationReplica?) {
+        guard packet.objectType == "Conversation" else { return }
+        switch packet.operation {
+        case "create": replica = ConversationReplica(packet.data)
+        case "update": replica?.applyOperations(packet.data)
+        case "delete": replica = nil
+        default: break
+        }
+    }
+
     mutating func applyOperations(_ operations: JSONValue) {
         for operation in operations.array ?? [] {
             let path = (operation["property"].string ?? "").split(separator: ".").map(String.init)

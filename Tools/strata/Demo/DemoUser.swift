@@ -100,18 +100,8 @@ final class DemoUser: Sendable {
         state.change { state in
             let verdict = state.ledger.note(packet)
             guard verdict != .fault else { return }
-            if let id = packet.conversationID { Self.applyPacket(packet, to: &state.replicas[id]) }
+            if let id = packet.conversationID { ConversationReplica.apply(packet, to: &state.replicas[id]) }
             if verdict == .new { state.unclaimed.append(packet) }
-        }
-    }
-
-    private static func applyPacket(_ packet: ReceivedPacket, to replica: inout ConversationReplica?) {
-        guard packet.objectType == "Conversation" else { return }
-        switch packet.operation {
-        case "create": replica = ConversationReplica(packet.data)
-        case "update": replica?.applyOperations(packet.data)
-        case "delete": replica = nil
-        default: break
         }
     }
 }
