@@ -58,8 +58,7 @@ public final class EpochSource: Service {
             guard let row = rows.first else {
                 throw PostgresError(code: .decoding, statement: CheckEpoch.statement.name, reason: "no row")
             }
-            let columns = try rows.columns(of: CheckEpoch.self)
-            let new = Known(value: try row[columns.epoch], walEnd: try row[optional: columns.walEnd], askedAt: askedAt)
+            let new = Known(value: row.epoch, walEnd: row.reached, askedAt: askedAt)
             state.withLock { known in
                 // If several answers are in flight, the one to the latest query counts.
                 if let known, known.askedAt > askedAt { return }
@@ -82,30 +81,23 @@ public final class EpochSource: Service {
     }
 }
 
-package struct EpochCheckColumns: ColumnSet {
-    package let epoch: Column<String>
-    /// The end of the write-ahead log. Null if the role has no permission to read it.
-    package let walEnd: Column<Int64>
-
-    package init(_ names: inout ColumnNames) throws(PostgresError) {
-        epoch = try names.column("epoch")
-        walEnd = try names.column("reached")
-    }
-}
-
 package struct CheckEpoch: PostgresQuery {
     /// The epoch that this process has cached. nil: none.
     package let epoch: String?
     /// The end of the write-ahead log when `epoch` was read.
     package let walEnd: Int64?
 
-    package typealias Columns = EpochCheckColumns
-
     package static let statement = Statement(
         "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)",
         isIdempotent: true)
 
     package var parameters: [Value] { [Value(epoch), Value(walEnd)] }
+
+    package struct Row: Decodable, Sendable {
+        let epoch: String
+        /// The end of the write-ahead log. nil: the role has no permission to read it.
+        let reached: Int64?
+    }
 
     package init(epoch: String?, walEnd: Int64?) {
         self.epoch = epoch

@@ -47,10 +47,7 @@ public final class RecordedApps: Service {
     public func refresh(deadline: ContinuousClock.Instant) async throws(PostgresError) {
         let askedAt = ContinuousClock.now
         let rows = try await database.query(ReadRecordedApps(), deadline: deadline)
-        let columns = try rows.columns(of: ReadRecordedApps.self)
-        var apps: Set<AppID> = []
-        for row in rows { apps.insert(AppID(rawValue: try row[columns.app])) }
-        let new = Known(apps: apps, askedAt: askedAt)
+        let new = Known(apps: Set(rows.map(\.appID)), askedAt: askedAt)
         state.withLock { known in
             // If several answers are in flight, the one to the latest question counts.
             if let known, known.askedAt > askedAt { return }
@@ -73,22 +70,16 @@ public final class RecordedApps: Service {
     }
 }
 
-package struct RecordedAppsColumns: ColumnSet {
-    let app: Column<UUID>
-
-    package init(_ names: inout ColumnNames) throws(PostgresError) {
-        app = try names.column("app_id")
-    }
-}
-
 /// Reads the apps with a hook that is active or about to become active.
 package struct ReadRecordedApps: PostgresQuery {
-    package typealias Columns = RecordedAppsColumns
-
     package static let statement = Statement(
         "webhooks.recorded_apps", sql: "SELECT app_id FROM webhooks.recorded_apps()", isIdempotent: true)
 
     package var parameters: [Value] { [] }
+
+    package struct Row: Decodable, Sendable {
+        let appID: AppID
+    }
 
     package init() {}
 }

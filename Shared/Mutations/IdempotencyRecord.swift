@@ -22,9 +22,6 @@ public struct IdempotencyRecord: Sendable {
         /// The idempotency key.
         public let id: UUID
 
-        /// The result columns.
-        public typealias Columns = FindColumns
-
         /// The statement that calls `conversations.find_mutation`.
         public static let statement = Statement(
             "mutation.find",
@@ -34,6 +31,15 @@ public struct IdempotencyRecord: Sendable {
 
         /// The values of `$1`, `$2` and `$3`.
         public var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(id)] }
+
+        /// A record.
+        public struct Row: Decodable, Sendable {
+            let fingerprint: Int64
+            let outcome: String
+            let position: Int64?
+            let userPosition: Int64?
+            let object: UUID?
+        }
 
         /// Creates the query for a change of `user`.
         public init(_ idempotencyKey: IdempotencyKey, of user: UserID, in app: AppID) {
@@ -45,39 +51,18 @@ public struct IdempotencyRecord: Sendable {
 
     /// Reads the record from the rows of ``Find``.
     /// - Returns: nil if there are no rows.
-    /// - Throws: `invalid_header` if the idempotency key was used for another request; a ``Postgres/PostgresError`` if
-    ///   the row cannot be read.
-    public init?(_ rows: Rows, of idempotencyKey: IdempotencyKey) throws {
+    /// - Throws: `invalid_header` if the idempotency key was used for another request.
+    public init?(_ rows: [Find.Row], of idempotencyKey: IdempotencyKey) throws {
         guard let row = rows.first else { return nil }
-        let columns = try rows.columns(of: Find.self)
-        guard UInt64(bitPattern: try row[columns.fingerprint]) == idempotencyKey.fingerprint else {
+        guard UInt64(bitPattern: row.fingerprint) == idempotencyKey.fingerprint else {
             throw Failure(
                 .invalidHeader, "The Strata-Mutation header has the id of another request, which was carried out.",
                 detail: .header("Strata-Mutation"))
         }
-        outcome = try row[columns.outcome]
+        outcome = row.outcome
         place = LogPosition(
-            position: try row[optional: columns.position].map { Position($0) },
-            userPosition: try row[optional: columns.userPosition].map { Position($0) })
-        object = try row[optional: columns.object]
-    }
-
-    /// The result columns of ``Find``.
-    public struct FindColumns: ColumnSet {
-        let fingerprint: Column<Int64>
-        let outcome: Column<String>
-        let position: Column<Int64>
-        let userPosition: Column<Int64>
-        let object: Column<UUID>
-
-        /// Looks up the columns by their names.
-        public init(_ names: inout ColumnNames) throws(PostgresError) {
-            fingerprint = try names.column("fingerprint")
-            outcome = try names.column("outcome")
-            position = try names.column("position")
-            userPosition = try names.column("user_position")
-            object = try names.column("object")
-        }
+            position: row.position.map { Position($0) }, userPosition: row.userPosition.map { Position($0) })
+        object = row.object
     }
 
     /// The pauses between two lookups of a change that another request is carrying out. They double from the first to

@@ -7,7 +7,10 @@ public import StrataModel
 /// ``Postgres/PostgresQuery``.
 public protocol WriteQuery: Sendable {
     /// The result columns of the function.
-    associatedtype Columns: ColumnSet
+    associatedtype Columns: ColumnSet = NoColumns
+
+    /// A row of the function's result. See ``Postgres/PostgresQuery/Row``.
+    associatedtype Row: Decodable & Sendable = NoColumns
 
     /// The statements that call the function, without and with an idempotency key.
     static var statement: WriteStatement { get }
@@ -32,7 +35,7 @@ extension WriteQuery {
     }
 }
 
-extension WriteResult {
+extension UntypedWriteResult {
     /// Returns the columns of this query's rows.
     /// - Throws: the error of the column lookup.
     public func columns<Query: WriteQuery>(of query: Query.Type) throws(PostgresError) -> Query.Columns {

@@ -121,7 +121,40 @@ public struct WriteStatement: Sendable {
 }
 
 /// The result of a writing function.
-public struct WriteResult: Sendable {
+public struct WriteResult<Row: Decodable & Sendable>: Sendable {
+    /// The rows of the result: at least one.
+    public let rows: [Row]
+    /// The change's positions in the logs, if it has an idempotency key. nil: the function's own columns contain the
+    /// positions, if the call changed anything.
+    public let place: LogPosition?
+
+    /// Reads the result.
+    /// - Returns: nil if there are no rows: the change was carried out before under its idempotency key, or another
+    ///   request is carrying it out.
+    /// - Throws: the error of the decoding.
+    public init?(_ rows: Rows, isNamed: Bool) throws(PostgresError) {
+        guard !rows.isEmpty else { return nil }
+        self.rows = try rows.decoded()
+        place = isNamed ? try rows.decoded(as: WrittenPlace.self).first?.place : nil
+    }
+
+    /// The first row.
+    public var row: Row { rows[0] }
+}
+
+/// The columns that only ``WriteStatement/idempotent`` returns.
+private struct WrittenPlace: Decodable {
+    let toldPosition: Int64?
+    let toldUserPosition: Int64?
+
+    var place: LogPosition {
+        LogPosition(
+            position: toldPosition.map { Position($0) }, userPosition: toldUserPosition.map { Position($0) })
+    }
+}
+
+/// The result of a writing function.
+public struct UntypedWriteResult: Sendable {
     /// The rows of the result: at least one.
     public let rows: Rows
     /// The change's positions in the logs, if it has an idempotency key. nil: the function's own columns contain the

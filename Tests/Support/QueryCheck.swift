@@ -17,6 +17,7 @@ public struct QueryCheck: Sendable {
 
     private let forms: [Form]
     private let columns: [any ColumnSet.Type]
+    private let row: any (Decodable & Sendable).Type
     private let unread: Set<String>
 
     /// - Parameters:
@@ -26,6 +27,7 @@ public struct QueryCheck: Sendable {
     public init<Query: PostgresQuery>(_ query: Query, others: [any ColumnSet.Type] = [], unread: Set<String> = []) {
         forms = [Form(statement: Query.statement, parameters: query.parameters)]
         columns = [Query.Columns.self] + others
+        row = Query.Row.self
         self.unread = unread
     }
 
@@ -48,6 +50,7 @@ public struct QueryCheck: Sendable {
                     Form(statement: idempotentRecorded, parameters: idempotent.parameters),
                 ])
         columns = [Query.Columns.self]
+        row = Query.Row.self
         // WriteResult reads these columns of a change with an idempotency key.
         unread = ["told_position", "told_user_position"]
     }
@@ -73,12 +76,12 @@ public struct QueryCheck: Sendable {
             guard let described = try await migrator.describe([form.statement]).first else { continue }
             differences += Self.differences(between: form, and: described)
             // The rows are not read.
-            if columns.contains(where: { $0 is NoColumns.Type }) { continue }
-            var read: [String] = []
+            if columns.contains(where: { $0 is NoColumns.Type }) && row is NoColumns.Type { continue }
+            var read: [String] = try await migrator.check(row, of: form.statement)
             for columns in columns { read += try await migrator.check(columns, of: form.statement) }
             let rest = Set(described.columns.map(\.name)).subtracting(read).subtracting(unread)
             if !rest.isEmpty {
-                differences.append("\(form.statement.name) returns \(rest.sorted()), which \(columns) do not read")
+                differences.append("\(form.statement.name) returns \(rest.sorted()), which \(row) does not read")
             }
         }
         return differences

@@ -155,7 +155,9 @@ struct ScheduleTests {
         let limits = BacklogLimits(hook: 100, app: 250)
         let (app, other) = (AppID(rawValue: UUID()), AppID(rawValue: UUID()))
         func waits(_ app: AppID, _ bytes: Int, inactiveSince time: Int64? = nil) -> HookBacklog {
-            HookBacklog(hook: .random(), app: app, isInactive: time != nil, inactiveSince: time, bytes: bytes)
+            HookBacklog(
+                hook: .random(), app: app, isInactive: time != nil,
+                inactiveSince: time.map { StrataModel.Timestamp(microseconds: $0) }, bytes: bytes)
         }
         func ended(_ waiting: [HookBacklog]) -> [WebhookID] {
             limits.measures(for: waiting).compactMap { if case .end(let id, _) = $0 { id } else { nil } }

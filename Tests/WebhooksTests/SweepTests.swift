@@ -99,9 +99,8 @@ struct SweepTests {
             try await database.addPendingEvents(inactive, lanes: 4, dueIn: -1000)
             func read() async throws -> [Int64] {
                 let rows = try await database.store.pool.query(ReadBacklog(), deadline: HookDatabase.soon)
-                let columns = try rows.columns(of: ReadBacklog.self)
                 let row = try #require(rows.first)
-                return [try row[columns.lanes], try row[columns.failing], try row[columns.oldest] / 100]
+                return [row.lanes, row.failing, row.oldestSeconds / 100]
             }
             #expect(try await read() == [5, 3, 1])
             #expect(try await database.claim([(hook, 3)]).filter { $0.failures == 0 }.count == 2)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
@@ -9,17 +10,20 @@ struct ReadIdentities: PostgresQuery {
     let app: AppID
     let users: [String]
 
-    typealias Columns = IdentitiesColumns
-
     static let statement = Statement(
         "identities.read",
         sql: """
-            SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
+            SELECT \(IdentityRow.selected(from: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
             CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = $1 AND x.user_id = w.id OFFSET 0) i
             """,
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
+
+    struct Row: Decodable {
+        let identity: IdentityRow
+        let isDoomed: Bool
+    }
 }
 
 /// Reads all of the users, and creates those that do not exist.
@@ -27,12 +31,12 @@ struct EnsureIdentities: PostgresQuery {
     let app: AppID
     let users: [String]
 
-    typealias Columns = IdentitiesColumns
+    typealias Row = ReadIdentities.Row
 
     static let statement = Statement(
         "identities.ensure",
         sql:
-            "SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i",
+            "SELECT \(IdentityRow.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
@@ -43,8 +47,6 @@ struct ReadAppKey: PostgresQuery {
     let app: AppID
     let key: UUID
 
-    typealias Columns = AppKeyColumns
-
     static let statement = Statement(
         "app.key",
         sql: """
@@ -54,14 +56,18 @@ struct ReadAppKey: PostgresQuery {
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(key)] }
+
+    struct Row: Decodable {
+        let providerID: UUID
+        let suspended: Bool
+        let publicKey: String?
+    }
 }
 
 /// Reads the app and the server token with this digest, which may belong to another app.
 struct FindServerToken: PostgresQuery {
     let app: AppID
     let digest: [UInt8]
-
-    typealias Columns = ServerTokenColumns
 
     static let statement = Statement(
         "server_token.find",
@@ -72,6 +78,14 @@ struct FindServerToken: PostgresQuery {
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .bytes(digest)] }
+
+    struct Row: Decodable {
+        let suspended: Bool
+        /// The id of the token. nil: no token has this digest.
+        let tokenID: UUID?
+        /// True if the token belongs to the app. nil if ``tokenID`` is.
+        let isOwn: Bool?
+    }
 }
 
 /// Reads a user. No row: the app has no such identity.
@@ -79,16 +93,19 @@ struct FindUser: PostgresQuery {
     let app: AppID
     let user: UserID
 
-    typealias Columns = UserFindColumns
-
     static let statement = Statement(
         "user.find",
         sql: """
-            SELECT \(IdentityColumns.selected(from: "i")), i.suspended FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = $2
+            SELECT \(IdentityRow.selected(from: "i")), i.suspended FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = $2
             """,
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
+
+    struct Row: Decodable {
+        let identity: IdentityRow
+        let suspended: Bool
+    }
 }
 
 /// Marks a nonce as used and opens a session.
@@ -103,12 +120,10 @@ struct OpenSession: PostgresQuery {
     let lifetime: Int64
     let claims: String
 
-    typealias Columns = SignInColumns
-
     static let statement = Statement(
         "session.sign_in",
         sql: """
-            SELECT s.outcome, s.told_users, s.told_positions, s.told_at, \(IdentityColumns.selected(from: "(s.profile)"))
+            SELECT s.outcome, s.told_users, s.told_positions, s.told_at, \(IdentityRow.selected(from: "(s.profile)"))
             FROM conversations.sign_in($1, $2, $3, $4, $5, $6::int8, $7::jsonb) s
             """)
 
@@ -117,6 +132,13 @@ struct OpenSession: PostgresQuery {
             .uuid(app.rawValue), .text(user.rawValue), .bytes(nonceDigest), .timestamp(nonceExpiresAt), .bytes(digest),
             .int8(lifetime), .jsonb(claims),
         ]
+    }
+
+    struct Row: Decodable {
+        let outcome: String
+        let told: UserLogEntries?
+        /// The identity, if a session was opened.
+        let identity: IdentityRow?
     }
 }
 
@@ -142,8 +164,6 @@ struct FindSession: PostgresQuery {
     /// The lifetime of an unused session in seconds, if the app does not define one.
     let lifetime: Int64
 
-    typealias Columns = SessionFindColumns
-
     static let statement = Statement(
         "session.find",
         sql: """
@@ -157,6 +177,22 @@ struct FindSession: PostgresQuery {
         isIdempotent: true)
 
     var parameters: [Value] { [.bytes(digest), .int8(lifetime)] }
+
+    struct Row: Decodable {
+        let isDue: Bool
+        let suspended: Bool
+        private let appID: AppID
+        private let identity: BasicIdentityRow
+        private let expiresAt: StrataModel.Timestamp
+        private let createdAt: StrataModel.Timestamp
+        private let replayableSince: StrataModel.Timestamp
+
+        var session: Sessions.Session {
+            Sessions.Session(
+                app: appID, identity: identity.identity, expiresAt: expiresAt, createdAt: createdAt,
+                replayableSince: replayableSince)
+        }
+    }
 }
 
 /// Finds the digests that belong to valid sessions.
@@ -164,8 +200,6 @@ struct CheckSessions: PostgresQuery {
     let digests: [[UInt8]]
     /// The lifetime of an unused session in seconds, if the app does not define one.
     let lifetime: Int64
-
-    typealias Columns = SessionsCheckColumns
 
     static let statement = Statement(
         "session.check",
@@ -178,6 +212,11 @@ struct CheckSessions: PostgresQuery {
         isIdempotent: true)
 
     var parameters: [Value] { [.bytesArray(digests), .int8(lifetime)] }
+
+    struct Row: Decodable {
+        let digest: [UInt8]
+        let isDue: Bool
+    }
 }
 
 /// Prolongs sessions that are in use. It skips sessions that another call is prolonging.
@@ -185,8 +224,6 @@ struct RenewSessions: PostgresQuery {
     let digests: [[UInt8]]
     /// The lifetime of an unused session in seconds, if the app does not define one.
     let lifetime: Int64
-
-    typealias Columns = NoColumns
 
     static let statement = Statement(
         "session.renew",
@@ -204,13 +241,16 @@ struct RenewSessions: PostgresQuery {
 struct EndSession: PostgresQuery {
     let digest: [UInt8]
 
-    typealias Columns = SessionEndColumns
-
     static let statement = Statement(
         "session.end", sql: "DELETE FROM conversations.session WHERE digest = $1 RETURNING app_id, user_id",
         isIdempotent: true)
 
     var parameters: [Value] { [.bytes(digest)] }
+
+    struct Row: Decodable {
+        let appID: AppID
+        let userID: UserID
+    }
 }
 
 /// Deletes expired nonces and sessions.
@@ -218,7 +258,7 @@ struct SweepAccounts: PostgresQuery {
     /// The maximum number of deleted rows of each kind.
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "accounts.sweep", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_accounts($1::int8) s",
@@ -231,7 +271,7 @@ struct SweepAccounts: PostgresQuery {
 struct SweepIdentities: PostgresQuery {
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "identities.sweep", sql: "SELECT s.looked_at, s.removed FROM conversations.sweep_identities($1::int8) s",

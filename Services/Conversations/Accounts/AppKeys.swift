@@ -41,18 +41,11 @@ final class AppKeys: Sendable {
         if let known = cache.withLock({ $0.value(for: slot, at: .now) }) { return known }
         let rows = try await database.run(ReadAppKey(app: app, key: id), deadline: deadline)
         guard let row = rows.first else { throw .invalidApp }
-        let provider: UUID
-        let pem: String?
-        do {
-            let columns = try rows.columns(of: ReadAppKey.self)
-            if try row[columns.isSuspended] { throw Failure.appSuspended }
-            provider = try row[columns.provider]
-            pem = try row[optional: columns.publicKey]
-        } catch {
-            throw Failure(reading: error)
+        if row.suspended { throw .appSuspended }
+        guard let pem = row.publicKey, let publicKey = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else {
+            return nil
         }
-        guard let pem, let publicKey = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else { return nil }
-        let key = AppKey(provider: provider, publicKey: publicKey)
+        let key = AppKey(provider: row.providerID, publicKey: publicKey)
         cache.withLock { $0.insert(key, for: slot, until: .now + lifetime) }
         return key
     }

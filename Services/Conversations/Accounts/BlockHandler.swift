@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -48,13 +49,10 @@ struct BlockHandler: CallHandler {
             app: caller.app, user: caller.user, operations: try OperationsJSON.blocks(request.operations),
             limit: support.quotas.blocked)
         guard let written = try await support.write(query, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.columns(of: ChangeBlocks.self))
-        let outcome = try row[columns.outcome]
-        if outcome == "too_many" { throw QuotaRefusal.blocked.failure(support.quotas) }
-        guard outcome == "ok" else { return written.place ?? .empty }
-        support.publisher.notify(try columns.notices(in: row, of: caller.user, in: caller.app))
-        if let place = written.place { return place }
-        return LogPosition(userPosition: Position(try row[columns.position]))
+        if written.row.outcome == "too_many" { throw QuotaRefusal.blocked.failure(support.quotas) }
+        guard written.row.outcome == "ok", let change = written.row.change else { return written.place ?? .empty }
+        support.publisher.notify(try change.notices(of: caller.user, in: caller.app))
+        return written.place ?? LogPosition(userPosition: change.position)
     }
 
     // MARK: Read
@@ -67,12 +65,8 @@ struct BlockHandler: CallHandler {
                 app: caller.app, user: caller.user,
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
                 from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
-        let (total, users) = try support.reading {
-            let columns = try rows.columns(of: ListBlocks.self)
-            return (
-                try support.row(rows)[columns.total], try rows.dropFirst().map { UserID(trusted: try $0[columns.user]) }
-            )
-        }
+        let total = try support.row(rows).total ?? 0
+        let users = rows.compactMap(\.userID)
         let identities = try await support.directory.basic(users, in: caller.app, deadline: caller.deadline)
         return .with {
             $0.total = total
@@ -89,15 +83,9 @@ struct BlockHandler: CallHandler {
             BlockPairs(
                 app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : "",
                 pageSize: pageSize), for: caller)
-        return try support.reading {
-            let columns = try rows.columns(of: BlockPairs.self)
-            var response = ProtoBlockPairsResponse()
-            for row in rows {
-                let user = try row[columns.user]
-                if try row[columns.isOwn] { response.blocked.append(user) }
-                if try row[columns.isOfOther] { response.blockedBy.append(user) }
-            }
-            return response
+        return .with {
+            $0.blocked = rows.filter(\.isOwn).map(\.userID)
+            $0.blockedBy = rows.filter(\.isOfOther).map(\.userID)
         }
     }
 }
@@ -111,49 +99,35 @@ struct ChangeBlocks: WriteQuery {
     /// The maximum number of users that the user may have blocked. nil: no limit.
     let limit: Int?
 
-    typealias Columns = BlocksChangeColumns
-
     static let statement = WriteStatement(
         "block.change", columns: "r.*", function: "conversations.change_blocks", arguments: (1...4).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(userPosition: "r.position"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .jsonb(operations), Value(limit)] }
-}
 
-/// The result columns of ``ChangeBlocks``.
-struct BlocksChangeColumns: ColumnSet {
-    let outcome: Column<String>
-    let position: Column<Int64>
-    private let blocked: Column<[String]>
-    private let unblocked: Column<[String]>
-    private let toldUsers: Column<[String]>
-    private let toldPositions: Column<[Int64]>
-    private let toldTimes: Column<[Int64]>
+    struct Row: Decodable {
+        let outcome: String
+        let change: Change?
 
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        position = try names.column("position")
-        blocked = try names.column("blocked")
-        unblocked = try names.column("unblocked")
-        toldUsers = try names.column("told_users")
-        toldPositions = try names.column("told_positions")
-        toldTimes = try names.column("told_at")
-    }
+        struct Change: Decodable {
+            let position: Position
+            private let blocked: [UserID]
+            private let unblocked: [UserID]
+            private let told: UserLogEntries
 
-    /// Returns the notices for the gateways of the users concerned.
-    func notices(in row: Row, of user: UserID, in app: AppID) throws(PostgresError) -> [UserNotice] {
-        let blocked = try row[blocked].map { UserID(trusted: $0) }
-        let own = UserChange.Content.blocksChanged(
-            blocked: blocked, unblocked: try row[unblocked].map { UserID(trusted: $0) })
-        let blockedNow = Set(blocked)
-        return zip(try row[toldUsers].map { UserID(trusted: $0) }, zip(try row[toldPositions], try row[toldTimes]))
-            .map { told, place in
-                let change = UserChange(
-                    appID: app, user: told, position: Position(place.0),
-                    createdAt: StrataModel.Timestamp(microseconds: place.1),
-                    content: told == user ? own : .blockedBy(user, isBlocked: blockedNow.contains(told)))
-                return UserNotice(appID: app, user: change.user, content: .change(change))
+            /// Returns the notices for the gateways of the users concerned.
+            func notices(of user: UserID, in app: AppID) throws(PostgresError) -> [UserNotice] {
+                let own = UserChange.Content.blocksChanged(blocked: blocked, unblocked: unblocked)
+                let blockedNow = Set(blocked)
+                return try told.entries.map { entry in
+                    let change = UserChange(
+                        appID: app, user: entry.user, position: entry.position, createdAt: entry.createdAt,
+                        content: entry.user == user ? own : .blockedBy(user, isBlocked: blockedNow.contains(entry.user))
+                    )
+                    return UserNotice(appID: app, user: change.user, content: .change(change))
+                }
             }
+        }
     }
 }
 
@@ -165,22 +139,16 @@ struct ListBlocks: PostgresQuery {
     /// The last user of the previous page. nil: the first page.
     let from: String?
 
-    typealias Columns = BlocksListColumns
-
     static let statement = Statement(
         "block.list", sql: "SELECT * FROM conversations.list_blocks($1, $2, $3, $4)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
-}
 
-/// The result columns of ``ListBlocks``: the total in the first row, then a user in each row.
-struct BlocksListColumns: ColumnSet {
-    let total: Column<Int64>
-    let user: Column<String>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        total = try names.column("total")
-        user = try names.column("user_id")
+    struct Row: Decodable {
+        /// The number of all blocked users, in the first row.
+        let total: Int64?
+        /// A blocked user, in each other row.
+        let userID: UserID?
     }
 }
 
@@ -192,25 +160,16 @@ struct BlockPairs: PostgresQuery {
     let from: String
     let pageSize: Int64
 
-    typealias Columns = BlockPairsColumns
-
     static let statement = Statement(
         "block.pairs", sql: "SELECT * FROM conversations.block_pairs($1, $2, $3, $4)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(from), .int8(pageSize)] }
-}
 
-/// The result columns of ``BlockPairs``.
-struct BlockPairsColumns: ColumnSet {
-    let user: Column<String>
-    /// True if the caller has blocked this user.
-    let isOwn: Column<Bool>
-    /// True if this user has blocked the caller.
-    let isOfOther: Column<Bool>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        user = try names.column("user_id")
-        isOwn = try names.column("is_own")
-        isOfOther = try names.column("is_of_other")
+    struct Row: Decodable {
+        let userID: String
+        /// True if the caller has blocked this user.
+        let isOwn: Bool
+        /// True if this user has blocked the caller.
+        let isOfOther: Bool
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -34,13 +35,12 @@ struct FollowingHandler: CallHandler {
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
                 from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(of: ListFollowed.self)
-        guard try header[columns.outcome] == "ok" else {
+        guard header.outcome == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an identity in this list")
         }
         return try .with {
-            $0.total = try header[columns.total]
-            $0.identities = try rows.dropFirst().map { ProtoIdentity(try columns.identity.identity(in: $0)) }
+            $0.total = header.total ?? 0
+            $0.identities = try rows.dropFirst().compactMap { try $0.identity?.identity }.map { ProtoIdentity($0) }
         }
     }
 
@@ -61,21 +61,15 @@ struct FollowingHandler: CallHandler {
         }
         let query = Follow(app: caller.app, user: caller.user, users: users, limit: support.quotas.followed)
         guard let written = try await support.write(query, for: caller) else { return nil }
-        let columns = try written.columns(of: Follow.self)
-        guard try written.rows[0][columns.entry.outcome] == "ok" else {
-            throw QuotaRefusal.followed.failure(support.quotas)
-        }
+        guard written.row.outcome == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if written.rows.count == 1 { return written.place ?? .empty }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
         var place = LogPosition.empty
-        let notices = try written.rows.dropFirst()
-            .map { row in
-                let followed = UserID(trusted: try row[columns.followed])
-                let (position, createdAt) = try columns.entry.place(in: row)
-                place.userPosition = max(position, place.userPosition ?? position)
-                return notice(
-                    to: caller, at: position, createdAt: createdAt,
-                    content: .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
+        let notices = written.rows.compactMap(\.entry)
+            .map { entry in
+                place.userPosition = max(entry.place.position, place.userPosition ?? entry.place.position)
+                let followed = identities[entry.followed] ?? Identity(basic: BasicIdentity(userID: entry.followed))
+                return notice(to: caller, at: entry.place, content: .followed(followed))
             }
         support.publisher.notify(notices)
         return written.place ?? place
@@ -91,14 +85,11 @@ struct FollowingHandler: CallHandler {
     private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> LogPosition? {
         let query = Unfollow(app: caller.app, user: caller.user, followed: request.followed)
         guard let written = try await support.write(query, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.columns(of: Unfollow.self))
-        guard try row[columns.outcome] == "ok" else { return written.place ?? .empty }
-        let (position, createdAt) = try columns.place(in: row)
+        guard written.row.outcome == "ok", let place = written.row.place else { return written.place ?? .empty }
         support.publisher.notify([
-            notice(
-                to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))
+            notice(to: caller, at: place, content: .unfollowed(UserID(trusted: request.followed)))
         ])
-        return written.place ?? LogPosition(userPosition: position)
+        return written.place ?? LogPosition(userPosition: place.position)
     }
 
     private func isFollowed(
@@ -114,18 +105,16 @@ struct FollowingHandler: CallHandler {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runExclusive(
             ListAllFollowed(app: caller.app, user: caller.user), for: caller)
-        let columns = try rows.columns(of: ListAllFollowed.self)
-        return try .with { $0.userIds = try rows.map { try $0[columns.user] } }
+        return .with { $0.userIds = rows.map(\.userID.rawValue) }
     }
 
-    private func notice(
-        to caller: Caller, at position: Position, createdAt: StrataModel.Timestamp, content: UserChange.Content
-    ) -> UserNotice {
+    private func notice(to caller: Caller, at place: LogPlace, content: UserChange.Content) -> UserNotice {
         UserNotice(
             appID: caller.app, user: caller.user,
             content: .change(
                 UserChange(
-                    appID: caller.app, user: caller.user, position: position, createdAt: createdAt, content: content)))
+                    appID: caller.app, user: caller.user, position: place.position, createdAt: place.createdAt,
+                    content: content)))
     }
 }
 
@@ -133,7 +122,7 @@ extension ServiceContext {
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runExclusive(
             IsFollowed(app: caller.app, user: caller.user, followed: user), for: caller)
-        return try row(rows)[rows.columns(of: IsFollowed.self).answer]
+        return try row(rows).answer
     }
 
     /// Returns the members of `users` whom the caller follows at present, with one read-only statement.
@@ -141,10 +130,7 @@ extension ServiceContext {
         if users.isEmpty { return [] }
         let rows = try await database.run(
             FollowedAmong(app: caller.app, user: caller.user, users: users), deadline: caller.deadline)
-        return try reading {
-            let columns = try rows.columns(of: FollowedAmong.self)
-            return Set(try rows.map { UserID(trusted: try $0[columns.user]) })
-        }
+        return Set(rows.map(\.userID))
     }
 }
 
@@ -156,15 +142,19 @@ struct ListFollowed: PostgresQuery {
     /// The last user of the previous page. nil: the first page.
     let from: String?
 
-    typealias Columns = FollowedListColumns
-
     static let statement = Statement(
         "follow.list",
         sql: """
-            SELECT f.outcome, f.total, \(IdentityColumns.selected(from: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
+            SELECT f.outcome, f.total, \(IdentityRow.selected(from: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
+
+    struct Row: Decodable {
+        let outcome: String?
+        let total: Int64?
+        let identity: IdentityRow?
+    }
 }
 
 struct IsFollowed: PostgresQuery {
@@ -172,7 +162,7 @@ struct IsFollowed: PostgresQuery {
     let user: UserID
     let followed: UserID
 
-    typealias Columns = AnswerColumns
+    typealias Row = AnswerRow
 
     static let statement = Statement(
         "follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
@@ -187,8 +177,6 @@ struct FollowedAmong: PostgresQuery {
     let user: UserID
     let users: [UserID]
 
-    typealias Columns = UserColumns
-
     static let statement = Statement(
         "follow.among",
         sql: """
@@ -196,13 +184,17 @@ struct FollowedAmong: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue))] }
+
+    struct Row: Decodable {
+        let userID: UserID
+    }
 }
 
 struct ListAllFollowed: PostgresQuery {
     let app: AppID
     let user: UserID
 
-    typealias Columns = UserColumns
+    typealias Row = FollowedAmong.Row
 
     static let statement = Statement(
         "follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)

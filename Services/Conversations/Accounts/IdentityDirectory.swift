@@ -71,8 +71,7 @@ final class IdentityDirectory: Sendable {
         let rows = try await database.run(FindUser(app: app, user: user), deadline: deadline)
         guard let row = rows.first else { return nil }
         do {
-            let columns = try rows.columns(of: FindUser.self)
-            return (try columns.identity.identity(in: row), try row[columns.isSuspended])
+            return (try row.identity.identity, row.suspended)
         } catch {
             throw Failure(reading: error)
         }
@@ -119,15 +118,14 @@ final class IdentityDirectory: Sendable {
 
     /// Caches the rows about `users`. A user without a row is cached as unknown.
     private func remember(
-        _ rows: Rows, of users: Set<UserID>, in app: AppID
+        _ rows: [ReadIdentities.Row], of users: Set<UserID>, in app: AppID
     ) throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
         var found: [UserID: (identity: Identity, isKept: Bool)] = [:]
         found.reserveCapacity(rows.count)
         do {
-            let columns = try rows.columns(IdentitiesColumns.self)
             for row in rows {
-                let identity = try columns.identity.identity(in: row)
-                found[identity.basic.userID] = (identity, try !row[columns.isDoomed])
+                let identity = try row.identity.identity
+                found[identity.basic.userID] = (identity, !row.isDoomed)
             }
         } catch {
             throw Failure(reading: error)

@@ -32,10 +32,7 @@ struct PushTokenHandler: CallHandler {
         _ = try await support.idempotent(caller) {
             // The statement locks the user's quota, so it runs in its own transaction.
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let columns = try written.columns(of: SetPushToken.self)
-            guard try written.rows[0][columns.outcome] == "ok" else {
-                throw QuotaRefusal.pushTokens.failure(support.quotas)
-            }
+            guard written.row.outcome == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
             return .empty
         }
         return ProtoChangePlace()

@@ -20,17 +20,10 @@ struct ServerTokens: Sendable {
     func find(_ digest: [UInt8], of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> UUID {
         let rows = try await database.run(FindServerToken(app: app, digest: digest), deadline: deadline)
         guard let row = rows.first else { throw .invalidApp }
-        do {
-            let columns = try rows.columns(of: FindServerToken.self)
-            if try row[columns.isSuspended] { throw Failure.appSuspended }
-            guard let token = try row[optional: columns.token], let isOwn = try row[optional: columns.isOwn] else {
-                throw Failure.unknownServerToken
-            }
-            guard isOwn else { throw Failure.accessDenied("This token is for another app.") }
-            return token
-        } catch {
-            throw Failure(reading: error)
-        }
+        if row.suspended { throw .appSuspended }
+        guard let token = row.tokenID, let isOwn = row.isOwn else { throw .unknownServerToken }
+        guard isOwn else { throw .accessDenied("This token is for another app.") }
+        return token
     }
 }
 

@@ -36,49 +36,26 @@ struct Sessions: Sendable {
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
         let rows = try await database.run(FindSession(digest: digest, lifetime: lifetime), deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
-        let session: Session
-        let isDue: Bool
-        do {
-            let columns = try rows.columns(of: FindSession.self)
-            if try row[columns.isSuspended] { throw Failure.userSuspended }
-            session = try columns.session(in: row)
-            isDue = try row[columns.isDue]
-        } catch {
-            throw Failure(reading: error)
-        }
-        if isDue { await renew([digest], deadline: deadline) }
-        return session
+        if row.suspended { throw .userSuspended }
+        if row.isDue { await renew([digest], deadline: deadline) }
+        return row.session
     }
 
     /// Ends a session and closes its sockets. Does nothing if the session does not exist.
     func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
         let rows = try await database.runExclusive(EndSession(digest: digest), deadline: deadline)
         guard let row = rows.first else { return }
-        do {
-            let columns = try rows.columns(of: EndSession.self)
-            let (app, user) = (AppID(rawValue: try row[columns.app]), UserID(trusted: try row[columns.user]))
-            publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: digest))])
-        } catch {
-            throw Failure(reading: error)
-        }
+        publisher.notify([
+            UserNotice(appID: row.appID, user: row.userID, content: .sessionEnded(tokenDigest: digest))
+        ])
     }
 
     /// Returns the members of `digests` that are not valid sessions, in the given order.
     func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
         if digests.isEmpty { return [] }
         let rows = try await database.run(CheckSessions(digests: digests, lifetime: lifetime), deadline: deadline)
-        var valid: Set<[UInt8]> = []
-        var due: [[UInt8]] = []
-        do {
-            let columns = try rows.columns(of: CheckSessions.self)
-            for row in rows {
-                let digest = try row[columns.digest]
-                valid.insert(digest)
-                if try row[columns.isDue] { due.append(digest) }
-            }
-        } catch {
-            throw Failure(reading: error)
-        }
+        let valid = Set(rows.map(\.digest))
+        let due = rows.filter(\.isDue).map(\.digest)
         if !due.isEmpty { await renew(due, deadline: deadline) }
         return digests.filter { !valid.contains($0) }
     }

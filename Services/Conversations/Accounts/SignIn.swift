@@ -78,8 +78,7 @@ struct SignIn: Sendable {
                     digest: session.digest,
                     lifetime: sessionLifetime.components.seconds, claims: try properties.json()), deadline: deadline)
             guard let row = rows.first else { throw Failure(.internalServerError, "An internal error occurred.") }
-            let columns = try rows.columns(of: OpenSession.self)
-            switch try row[columns.outcome] {
+            switch row.outcome {
             case "ok": break
             case "invalid_app_id": throw Failure.invalidApp
             case "app_suspended": throw Failure.appSuspended
@@ -87,9 +86,9 @@ struct SignIn: Sendable {
             default: throw refused(.nonce, in: app)
             }
             accepted.increment()
-            let identity = try columns.identity.identity(in: row)
+            guard let identity = try row.identity?.identity else { throw Failure.unexpected }
             // Notify the user's other devices and all followers.
-            announcer.announce(identity, to: try columns.told.entries(in: row), in: app)
+            announcer.announce(identity, to: try row.told?.entries, in: app)
             return Opened(sessionToken: session, identity: identity)
         } catch {
             throw Failure(reading: error)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -63,9 +64,8 @@ struct AnnouncementHandler: CallHandler {
         let query = GetSentAnnouncement(app: caller.app, announcement: try AnnouncementID(contract: request.id))
         let rows = try await database.run(query, deadline: caller.deadline)
         guard let row = rows.first else { throw Failure.notFound("announcement") }
-        let columns = try rows.columns(of: GetSentAnnouncement.self)
         return Sent(
-            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: MessageRow.decode(try row[columns.parts]),
+            sentAt: row.sentAt, parts: MessageContent.decode(row.parts),
             sender: try await sender(of: request, in: caller.app, deadline: caller.deadline).shown, isRepeated: true)
     }
 
@@ -84,16 +84,15 @@ struct AnnouncementHandler: CallHandler {
             parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil,
             digest: try AnnouncementDigest.of(request))
         guard let written = try await support.write(query, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.columns(of: Announce.self))
-        let outcome = try row[columns.outcome]
-        guard outcome != "id_in_use" else { throw Failure(.idInUse, "The id is in use.") }
+        guard written.row.outcome != "id_in_use", let stored = written.row.sent else {
+            throw Failure(.idInUse, "The id is in use.")
+        }
         let sent = Sent(
-            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: MessageRow.decode(try row[columns.parts]),
-            sender: sender.shown,
-            isRepeated: outcome == "repeated")
+            sentAt: stored.sentAt, parts: MessageContent.decode(stored.parts), sender: sender.shown,
+            isRepeated: written.row.outcome == "repeated")
         guard !sent.isRepeated else { return sent }
         support.publisher.notify(
-            (try columns.told.entries(in: row) ?? [])
+            (try written.row.told?.entries ?? [])
                 .map { entry in
                     let announcement = Announcement(
                         id: id, position: entry.position, sender: sender.shown, sentAt: sent.sentAt, parts: parts,
@@ -125,7 +124,7 @@ struct AnnouncementHandler: CallHandler {
     private func checkApp(_ app: AppID, deadline: ContinuousClock.Instant) async throws {
         let rows = try await database.run(GetAnnouncingApp(app: app), deadline: deadline)
         guard let row = rows.first else { throw Failure.invalidApp }
-        guard try !row[rows.columns(of: GetAnnouncingApp.self).isSuspended] else { throw Failure.appSuspended }
+        guard !row.suspended else { throw Failure.appSuspended }
     }
 
     private struct Sender {
@@ -174,25 +173,19 @@ struct AnnouncementHandler: CallHandler {
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(of: ListAnnouncements.self)
-        guard try header[columns.outcome] == "ok" else {
+        guard header.outcome == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an announcement in this list")
         }
-        let entries = try rows.dropFirst().filter { try columns.announcement.isPresent(in: $0) }
+        let entries = rows.dropFirst().compactMap(\.announcement)
         // If the page is cut or the list continues after it, a last row without an announcement has the outcome "more",
         // the last id, or both.
         let end = entries.count < rows.count - 1 ? rows.last : nil
-        let (isCut, lastID) = try (
-            end.flatMap { try $0[optional: columns.outcome] } == "more",
-            end.flatMap { try $0[optional: columns.lastID] }
-        )
-        let found = try await announcements.read(
-            entries, by: columns.announcement, in: caller.app, deadline: caller.deadline)
-        return try .with {
-            $0.total = try header[columns.total]
+        let found = try await announcements.read(entries, in: caller.app, deadline: caller.deadline)
+        return .with {
+            $0.total = header.total ?? 0
             $0.announcements = found.map { ProtoAnnouncement($0) }
-            $0.isCut = isCut
-            $0.end = ProtoPageEnd(lastID: lastID.map { Data(uuid: $0) })
+            $0.isCut = end?.outcome == "more"
+            $0.end = ProtoPageEnd(lastID: end?.lastID.map { Data($0) })
         }
     }
 
@@ -229,18 +222,17 @@ struct AnnouncementHandler: CallHandler {
 
     private func write<Query: WriteQuery>(
         _ query: Query, for caller: Caller, telling content: UserChange.Content
-    ) async throws -> ProtoChangePlace where Query.Columns == UserEntryColumns {
+    ) async throws -> ProtoChangePlace where Query.Row == UserEntryRow {
         let place = try await support.idempotent(caller) { () async throws -> LogPosition? in
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let (row, columns) = (written.rows[0], try written.columns(of: Query.self))
-            let outcome = try row[columns.outcome]
+            let outcome = written.row.outcome
             try Refusal.check(outcome, what: "announcement")
-            guard outcome == "ok" else { return written.place ?? .empty }
-            let (position, createdAt) = try columns.place(in: row)
+            guard outcome == "ok", let place = written.row.place else { return written.place ?? .empty }
             support.publisher.notify([
-                notice(in: caller.app, to: caller.user, at: position, createdAt: createdAt, content: content)
+                notice(
+                    in: caller.app, to: caller.user, at: place.position, createdAt: place.createdAt, content: content)
             ])
-            return written.place ?? LogPosition(userPosition: position)
+            return written.place ?? LogPosition(userPosition: place.position)
         }
         return ProtoChangePlace(place)
     }

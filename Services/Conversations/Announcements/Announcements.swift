@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Crypto
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -17,19 +18,37 @@ struct Announcements: Sendable {
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
             GetAnnouncement(app: caller.app, user: caller.user, announcement: id), deadline: caller.deadline)
-        return try await read(
-            Array(rows), by: try rows.columns(of: GetAnnouncement.self), in: caller.app, deadline: caller.deadline
-        )
-        .first
+        return try await read(rows, in: caller.app, deadline: caller.deadline).first
     }
 
     /// Returns the announcements in these rows, with their senders' identities.
     func read(
-        _ rows: [Row], by columns: AnnouncementColumns, in app: AppID, deadline: ContinuousClock.Instant
+        _ rows: [AnnouncementRow], in app: AppID, deadline: ContinuousClock.Instant
     ) async throws -> [Announcement] {
-        let senders = Set(try rows.compactMap { try columns.sender(in: $0) })
+        let senders = Set(rows.compactMap(\.senderUser))
         let identities = try await support.directory.basic(Array(senders), in: app, deadline: deadline)
-        return try rows.map { try columns.announcement(in: $0, identities: identities) }
+        return rows.map { $0.announcement(identities) }
+    }
+}
+
+/// The columns of the type `announcement_row`: an announcement as one recipient sees it.
+struct AnnouncementRow: Decodable {
+    private let announcementID: AnnouncementID
+    private let position: Position
+    private let senderName: String?
+    /// The user who sent the announcement. nil: the sender has only a name.
+    let senderUser: UserID?
+    private let sentAt: StrataModel.Timestamp
+    private let parts: [UInt8]
+    private let notification: String?
+    private let status: Int
+
+    func announcement(_ identities: [UserID: BasicIdentity]) -> Announcement {
+        Announcement(
+            id: announcementID, position: position,
+            sender: senderUser.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(senderName ?? ""),
+            sentAt: sentAt, parts: MessageContent.decode(parts), status: RecipientStatus(rawValue: status) ?? .sent,
+            notification: notification)
     }
 }
 
@@ -37,12 +56,14 @@ struct Announcements: Sendable {
 struct GetAnnouncingApp: PostgresQuery {
     let app: AppID
 
-    typealias Columns = AnnouncementAppColumns
-
     static let statement = Statement(
         "announcement.app", sql: "SELECT suspended FROM conversations.app WHERE id = $1", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue)] }
+
+    struct Row: Decodable {
+        let suspended: Bool
+    }
 }
 
 /// Sends an announcement to users of an app. Sending the same one again has no effect.
@@ -57,8 +78,6 @@ struct Announce: WriteQuery {
     /// The digest of the request, which identifies a repetition.
     let digest: [UInt8]
 
-    typealias Columns = AnnouncementSendColumns
-
     static let statement = WriteStatement(
         "announcement.send", columns: "r.*", function: "conversations.announce",
         arguments: ["$1", "$2", "$3", "$4", "$5::text[]", "$6", "$7", "$8"],
@@ -70,6 +89,12 @@ struct Announce: WriteQuery {
             .textArray(recipients.map(\.rawValue)), .bytes(parts), Value(notification), .bytes(digest),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        let sent: GetSentAnnouncement.Row?
+        let told: UserLogEntries?
+    }
 }
 
 /// Reads a sent announcement. No row: it does not exist any longer.
@@ -77,14 +102,18 @@ struct GetSentAnnouncement: PostgresQuery {
     let app: AppID
     let announcement: AnnouncementID
 
-    typealias Columns = SentAnnouncementColumns
-
     static let statement = Statement(
         "announcement.sent",
         sql: "SELECT a.sent_at, a.parts FROM conversations.announcement a WHERE a.id = $2 AND a.app_id = $1",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(announcement.rawValue)] }
+
+    struct Row: Decodable {
+        let sentAt: StrataModel.Timestamp
+        /// The stored parts, encoded.
+        let parts: [UInt8]
+    }
 }
 
 /// The digest that identifies equal requests for an announcement.
@@ -115,7 +144,7 @@ struct GetAnnouncement: PostgresQuery {
     let user: UserID
     let announcement: AnnouncementID
 
-    typealias Columns = AnnouncementColumns
+    typealias Row = AnnouncementRow
 
     static let statement = Statement(
         "announcement.get", sql: "SELECT * FROM conversations.get_announcement($1, $2, $3)", isIdempotent: true)
@@ -132,8 +161,6 @@ struct ListAnnouncements: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = AnnouncementListColumns
-
     static let statement = Statement(
         "announcement.list",
         sql:
@@ -144,5 +171,12 @@ struct ListAnnouncements: PostgresQuery {
         [
             .uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from?.rawValue), Value(maxBytes),
         ]
+    }
+
+    struct Row: Decodable {
+        let outcome: String?
+        let total: Int64?
+        let lastID: AnnouncementID?
+        let announcement: AnnouncementRow?
     }
 }

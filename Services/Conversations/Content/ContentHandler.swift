@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import RPC
@@ -41,7 +42,7 @@ struct ContentHandler: CallHandler {
                 uploadBytes: caller.isServer ? nil : quotas.uploadBytes,
                 appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes, conversation: conversation),
             for: caller)
-        let outcome = try support.row(rows)[rows.columns(of: CreateContent.self).outcome]
+        let outcome = try support.row(rows).outcome
         try Refusal.check(outcome, what: "conversation")
         switch outcome {
         case "ok": return ProtoEmpty()
@@ -75,12 +76,11 @@ struct ContentHandler: CallHandler {
                     GetContent(app: caller.app, user: caller.user, content: id), deadline: caller.deadline)
             }
         guard let row = rows.first else { throw Failure.notFound("content") }
-        let columns = try rows.columns(of: GetContent.self)
-        return try .with {
+        return .with {
             $0.id = Data(id)
-            $0.mimeType = try row[columns.mimeType]
-            $0.size = try row[columns.size]
-            $0.isUploaded = try row[columns.isUploaded]
+            $0.mimeType = row.mimeType
+            $0.size = row.size
+            $0.isUploaded = row.isUploaded
         }
     }
 
@@ -90,8 +90,7 @@ struct ContentHandler: CallHandler {
         let limit = min(max(Int(request.limit), 1), Self.batchLimit)
         let rows = try await database.runExclusive(
             SweepContents(age: max(request.age, 0), limit: Int64(limit)), deadline: context.deadline)
-        let columns = try rows.columns(of: SweepContents.self)
-        return try .with { $0.doomed = try rows.map { Data(uuid: try $0[columns.content]) } }
+        return .with { $0.doomed = rows.map { Data($0.contentID) } }
     }
 
     private func forgetContents(
@@ -119,7 +118,7 @@ struct CreateContent: PostgresQuery {
     /// The conversation for which the app's own server uploads the content. nil: a user uploads it.
     var conversation: ConversationID?
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = Statement(
         "content.create",
@@ -139,8 +138,6 @@ struct CreateContent: PostgresQuery {
 struct FinishContent: PostgresQuery {
     let content: ContentID
 
-    typealias Columns = NoColumns
-
     static let statement = Statement(
         "content.finish",
         sql: """
@@ -156,7 +153,7 @@ struct GetServerContent: PostgresQuery {
     let conversation: ConversationID
     let content: ContentID
 
-    typealias Columns = GetContent.Columns
+    typealias Row = GetContent.Row
 
     static let statement = Statement(
         "content.get_by_server", sql: "SELECT * FROM conversations.get_server_content($1, $2, $3)", isIdempotent: true)
@@ -170,12 +167,16 @@ struct GetContent: PostgresQuery {
     let user: UserID
     let content: ContentID
 
-    typealias Columns = ContentGetColumns
-
     static let statement = Statement(
         "content.get", sql: "SELECT * FROM conversations.get_content($1, $2, $3)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(content.rawValue)] }
+
+    struct Row: Decodable {
+        let mimeType: String
+        let size: Int64
+        let isUploaded: Bool
+    }
 }
 
 /// Marks unreferenced contents for removal and returns them.
@@ -184,20 +185,20 @@ struct SweepContents: PostgresQuery {
     let age: Int64
     let limit: Int64
 
-    typealias Columns = ContentsSweepColumns
-
     static let statement = Statement(
         "content.sweep", sql: "SELECT * FROM conversations.sweep_contents($1::int8 * interval '1 second', $2)",
         isIdempotent: true)
 
     var parameters: [Value] { [.int8(age), .int8(limit)] }
+
+    struct Row: Decodable {
+        let contentID: ContentID
+    }
 }
 
 /// Deletes contents whose bytes have been removed.
 struct ForgetContents: PostgresQuery {
     let contents: [UUID]
-
-    typealias Columns = NoColumns
 
     static let statement = Statement(
         "content.forget", sql: "DELETE FROM conversations.content WHERE id = ANY ($1::uuid[]) AND is_doomed",

@@ -17,7 +17,7 @@ struct ConversationEditor: Sendable {
     // MARK: Patch
 
     private struct Patched {
-        var participants: (position: Position, createdAt: StrataModel.Timestamp)?
+        var participants: LogPlace?
         var messageCount: Int64 = 0
         var added: [UserID] = []
         var removed: [UserID] = []
@@ -26,7 +26,7 @@ struct ConversationEditor: Sendable {
         var conversationCreatedAt = StrataModel.Timestamp(microseconds: 0)
         var receiptPolicy: ReceiptPolicy = []
         var epoch = ""
-        var metadata: (position: Position, createdAt: StrataModel.Timestamp, effects: [MetadataEffect])?
+        var metadata: (place: LogPlace, effects: [MetadataEffect])?
         var counts: [UserID: UserCounts] = [:]
     }
 
@@ -75,7 +75,7 @@ struct ConversationEditor: Sendable {
         // delay a group.
         guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .exclusive)
         else { return nil }
-        var patched = try support.reading { try self.patched(written) }
+        var patched = try support.reading { try self.patched(written.row) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
             patched.added.isEmpty ? [] : patched.all, in: caller.app, deadline: caller.deadline)
@@ -83,10 +83,10 @@ struct ConversationEditor: Sendable {
         if let place = patched.participants {
             changes.append(participantsChange(patched, at: place, of: id, naming: identities, by: caller))
         }
-        if let (position, createdAt, effects) = patched.metadata {
+        if let (place, effects) = patched.metadata {
             changes.append(
                 caller.change(
-                    in: id, at: position, createdAt: createdAt, messageCount: patched.messageCount,
+                    in: id, at: place.position, createdAt: place.createdAt, messageCount: patched.messageCount,
                     content: .metadataChanged(effects)))
         }
         support.publisher.publish(changes)
@@ -115,9 +115,8 @@ struct ConversationEditor: Sendable {
         return users.map(\.rawValue)
     }
 
-    private func patched(_ written: WriteResult) throws -> Patched {
-        let (row, columns) = (written.rows[0], try written.columns(of: PatchConversation.self))
-        let outcome = try row[columns.outcome]
+    private func patched(_ row: PatchConversation.Row) throws -> Patched {
+        let outcome = row.outcome
         if outcome == "too_many" {
             throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users")
         }
@@ -128,31 +127,25 @@ struct ConversationEditor: Sendable {
         try Refusal.check(outcome, what: "conversation")
         var patched = Patched()
         guard outcome == "ok" else { return patched }
-        patched.messageCount = try row[columns.messageCount]
-        patched.added = try row[optional: columns.added]?.map { UserID(trusted: $0) } ?? []
-        patched.removed = try row[optional: columns.removed]?.map { UserID(trusted: $0) } ?? []
-        patched.distinctCleared = try row[optional: columns.distinctCleared] ?? false
-        patched.all = try row[optional: columns.participants]?.map { UserID(trusted: $0) } ?? []
-        if let time = try row[optional: columns.conversationCreatedAt] {
-            patched.conversationCreatedAt = StrataModel.Timestamp(time)
+        patched.messageCount = row.messageCount ?? 0
+        patched.added = row.added ?? []
+        patched.removed = row.removed ?? []
+        patched.distinctCleared = row.distinctCleared ?? false
+        patched.all = row.participants ?? []
+        if let time = row.conversationCreatedAt { patched.conversationCreatedAt = time }
+        patched.receiptPolicy = row.receiptPolicy ?? []
+        if let place = row.place {
+            patched.participants = place
+            patched.counts = row.counts.counts(at: place.position)
         }
-        patched.receiptPolicy = ReceiptPolicy(try row[optional: columns.receiptPolicy] ?? 0)
-        if let number = try row[optional: columns.position], let createdAt = try row[optional: columns.createdAt] {
-            let position = Position(number)
-            patched.participants = (position, StrataModel.Timestamp(createdAt))
-            patched.counts = try columns.counts.counts(in: row, at: position)
-        }
-        if let position = try row[optional: columns.metadataPosition],
-            let createdAt = try row[optional: columns.metadataCreatedAt],
-            let effects = try row[optional: columns.effects]
-        {
-            patched.metadata = (Position(position), StrataModel.Timestamp(createdAt), try MetadataJSON.effects(effects))
+        if let place = row.metadataPlace, let effects = row.effects {
+            patched.metadata = (place, try MetadataJSON.effects(effects))
         }
         return patched
     }
 
     private func participantsChange(
-        _ patched: Patched, at place: (position: Position, createdAt: StrataModel.Timestamp), of id: ConversationID,
+        _ patched: Patched, at place: LogPlace, of id: ConversationID,
         naming identities: [UserID: BasicIdentity], by caller: Caller
     ) -> Change {
         let conversation =
@@ -195,11 +188,12 @@ struct ConversationEditor: Sendable {
             origin: caller.origin,
             upTo: request.hasUpTo ? request.upTo : nil)
         guard let written = try await support.write(query, for: caller) else { return nil }
-        let deleted = try support.reading { try self.deleted(written, of: id, mode: mode, by: caller) }
+        let deleted = try self.deleted(written.row, of: id, mode: mode, by: caller)
         if let change = deleted.change { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
         let place =
-            written.place ?? LogPosition(position: deleted.change?.position, userPosition: deleted.hidden?.position)
+            written.place
+            ?? LogPosition(position: deleted.change?.position, userPosition: deleted.hidden?.place.position)
         guard let hidden = deleted.hidden else { return place }
         var content = UserChange.Content.conversationHidden(id, upTo: hidden.upTo, wholly: true)
         if hidden.isPartial,
@@ -208,8 +202,8 @@ struct ConversationEditor: Sendable {
             content = .messagesHidden(upTo: hidden.upTo, view: view)
         }
         let change = UserChange(
-            appID: caller.app, user: caller.user, position: hidden.position, createdAt: hidden.createdAt,
-            content: content)
+            appID: caller.app, user: caller.user, position: hidden.place.position,
+            createdAt: hidden.place.createdAt, content: content)
         support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
         return place
     }
@@ -217,36 +211,29 @@ struct ConversationEditor: Sendable {
     private struct Deleted {
         var change: Change?
         /// The entry in the user's own log.
-        var hidden: (upTo: Position, isPartial: Bool, position: Position, createdAt: StrataModel.Timestamp)?
+        var hidden: (upTo: Position, isPartial: Bool, place: LogPlace)?
         /// Notices for users who had left before.
         var former: [UserNotice] = []
     }
 
     private func deleted(
-        _ written: WriteResult, of id: ConversationID, mode: DeletionMode, by caller: Caller
-    ) throws -> Deleted {
-        let (row, columns) = (written.rows[0], try written.columns(of: DeleteConversation.self))
-        try Refusal.check(try row[columns.outcome], what: "conversation")
-        let position = try row[optional: columns.position].map { Position($0) }
-        let createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
-        let messageCount = try row[optional: columns.messageCount] ?? 0
-        let userPosition = try row[optional: columns.userPosition].map { Position($0) }
-        let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
-        let upTo = try row[optional: columns.upTo].map { Position($0) } ?? .zero
-        let distinctCleared = try row[optional: columns.distinctCleared] ?? false
-        let isPartial = try row[optional: columns.isPartial] ?? false
+        _ row: DeleteConversation.Row, of id: ConversationID, mode: DeletionMode, by caller: Caller
+    ) throws(Failure) -> Deleted {
+        try Refusal.check(row.outcome, what: "conversation")
         var deleted = Deleted()
-        deleted.former = try columns.former.notices(row, in: caller.app)
-        if let position, let createdAt {
+        deleted.former = row.former.notices(in: caller.app)
+        if let place = row.place {
             let content: Change.Content =
                 mode == .allParticipants
                 ? .conversationDeleted
                 : .participantsChanged(
-                    added: [], removed: [caller.user], distinctCleared: distinctCleared, conversation: nil)
+                    added: [], removed: [caller.user], distinctCleared: row.distinctCleared ?? false,
+                    conversation: nil)
             deleted.change = caller.change(
-                in: id, at: position, createdAt: createdAt, messageCount: messageCount, content: content)
+                in: id, at: place.position, createdAt: place.createdAt, messageCount: row.messageCount ?? 0,
+                content: content)
         }
-        if let userPosition, let userTime { deleted.hidden = (upTo, isPartial, userPosition, userTime) }
+        if let place = row.userPlace { deleted.hidden = (row.upTo ?? .zero, row.isPartial ?? false, place) }
         return deleted
     }
 }

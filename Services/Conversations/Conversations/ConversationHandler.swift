@@ -77,26 +77,19 @@ struct ConversationHandler: CallHandler {
         // A creation locks two keys, the id and the set of participants, so it runs in its own transaction.
         let route: ServiceContext.Route = leaves?.isLarge == true ? .large : .exclusive
         guard let written = try await support.write(query, for: caller, on: route) else { return nil }
-        let (outcome, createdAt, shownAt, view) = try support.reading {
-            let (row, columns) = (written.rows[0], try written.columns(of: CreateConversation.self))
-            let createdAt = try row[optional: columns.changedAt].map { StrataModel.Timestamp($0) }
-            let userPosition = try row[optional: columns.userPosition]
-            let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
-            let shownAt = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
-            return (try row[columns.outcome], createdAt, shownAt, try ViewRow(row, by: columns.view))
-        }
+        let (outcome, shown) = (written.row.outcome, written.row.shown)
         if outcome == "too_many" {
             throw Failure.invalid("participants", reason: "names more than \(support.participantsLimit) users")
         }
         try support.checkAdditions(outcome)
         try Refusal.check(outcome, what: "conversation")
-        guard let view else { throw Failure(.idInUse, "The id is in use.") }
-        if let shownAt { try await announceShown(view, at: shownAt, to: caller) }
+        guard let view = written.row.view else { throw Failure(.idInUse, "The id is in use.") }
+        if let shown { try await announceShown(view, at: shown, to: caller) }
         var named = try await support.named(view, in: caller.app, deadline: caller.deadline)
         named.conversation.metadata =
             outcome == "created" ? MetadataTree(leaves: leaves ?? []) : view.tree.map { MetadataTree($0) }
         switch outcome {
-        case "created": announceCreated(named, at: createdAt ?? view.createdAt, by: caller)
+        case "created": announceCreated(named, at: written.row.changedAt ?? view.createdAt, by: caller)
         case "found": break
         case "conflict":
             throw Failure(
@@ -104,7 +97,7 @@ struct ConversationHandler: CallHandler {
                 detail: .conversation(named))
         default: throw Failure(.idInUse, "The id is in use.", detail: .conversation(named))
         }
-        let place = LogPosition(position: named.conversation.position, userPosition: shownAt?.0)
+        let place = LogPosition(position: named.conversation.position, userPosition: shown?.position)
         return .with {
             $0.view = ProtoConversationView(named)
             $0.created = outcome == "created"
@@ -128,11 +121,11 @@ struct ConversationHandler: CallHandler {
     }
 
     private func announceShown(
-        _ view: ViewRow, at place: (Position, StrataModel.Timestamp), to caller: Caller
+        _ view: ViewRow, at place: LogPlace, to caller: Caller
     ) async throws(Failure) {
         let named = try await support.named(view, in: caller.app, deadline: caller.deadline)
         let change = UserChange(
-            appID: caller.app, user: caller.user, position: place.0, createdAt: place.1,
+            appID: caller.app, user: caller.user, position: place.position, createdAt: place.createdAt,
             content: .conversationShown(named))
         support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
     }
@@ -161,24 +154,17 @@ struct ConversationHandler: CallHandler {
                 pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from,
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let (total, later, views, hasMore) = try support.reading {
-            let columns = try rows.columns(of: ListConversations.self)
-            guard try header[columns.outcome] != "unknown_cursor" else { throw Self.unknownCursor }
-            let page = rows.dropFirst()
-            return (
-                try header[columns.total],
-                try page.compactMap { row in try row[optional: columns.later].map { Data(uuid: $0) } },
-                try page.compactMap { row in try ViewRow(row, by: columns.view) },
-                // The last row has the outcome "more" if the list continues.
-                try page.contains { try $0[optional: columns.outcome] == "more" }
-            )
-        }
+        guard header.outcome != "unknown_cursor" else { throw Self.unknownCursor }
+        let page = rows.dropFirst()
+        let (later, views) = (page.compactMap(\.later), page.compactMap(\.view))
+        // The last row has the outcome "more" if the list continues.
+        let hasMore = page.contains { $0.outcome == "more" }
         let named = try await protos(of: views, caller)
         return .with {
             $0.views = named
-            $0.later = later
-            $0.total = total
-            $0.end = ProtoPageEnd(lastID: hasMore ? later.last ?? views.last.map { Data($0.id) } : nil)
+            $0.later = later.map { Data($0) }
+            $0.total = header.total ?? 0
+            $0.end = ProtoPageEnd(lastID: hasMore ? (later.last ?? views.last?.id).map { Data($0) } : nil)
         }
     }
 
@@ -204,17 +190,10 @@ struct ConversationHandler: CallHandler {
             GetConversations(
                 app: caller.app, user: caller.user, conversations: ids, maxBytes: ServiceContext.bound(request.maxBytes)
             ), for: caller)
-        let (views, covered) = try support.reading {
-            let columns = try rows.columns(of: GetConversations.self)
-            return (
-                try rows.compactMap { try ViewRow($0, by: columns.view) },
-                try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0
-            )
-        }
-        let named = try await protos(of: views, caller)
+        let named = try await protos(of: rows.compactMap(\.view), caller)
         return .with {
             $0.views = named
-            $0.covered = Int32(clamping: covered)
+            $0.covered = Int32(clamping: rows.compactMap(\.covered).last ?? 0)
         }
     }
 
@@ -245,23 +224,21 @@ struct ConversationHandler: CallHandler {
         guard let written = try await support.write(query, for: caller, on: .shared(lockKey: id.lockKey)) else {
             return nil
         }
-        readUpTo = try support.reading { try written.rows[0][optional: written.columns(of: MarkAllRead.self).upTo] }
-        let change: Change? = try support.reading {
-            let (row, columns) = (written.rows[0], try written.columns(of: MarkAllRead.self))
-            let outcome = try row[columns.outcome]
-            try Refusal.check(outcome, what: "conversation")
-            guard outcome == "ok" else { return nil }
-            let position = Position(try row[columns.position])
-            let counts = UserCounts(
-                excluded: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
-            let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
-            // If a block hides a message from the user, the change names the visible messages instead of "all read".
-            let named = try row[optional: columns.receipts].map { try LogRow.receipts(in: $0) }
-            return caller.change(
-                in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]),
-                messageCount: try row[columns.messageCount],
-                counts: [caller.user: counts],
-                content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), audience: told))
+        let row = written.row
+        readUpTo = row.upTo?.rawValue
+        try Refusal.check(row.outcome, what: "conversation")
+        let change = try support.reading {
+            try row.change.map { read in
+                let counts = UserCounts(
+                    excluded: read.uncounted, hidden: read.hidden, position: read.place.position)
+                // If a block hides a message from the user, the change names the visible messages instead of "all
+                // read".
+                let named = try read.receipts.map { try LogRow.receipts(in: $0) }
+                return caller.change(
+                    in: id, at: read.place.position, createdAt: read.place.createdAt, messageCount: read.messageCount,
+                    counts: [caller.user: counts],
+                    content: named ?? .allRead(user: caller.user, upTo: row.upTo ?? .zero, audience: read.told))
+            }
         }
         if let change { support.publisher.publish([change]) }
         return written.place ?? LogPosition(position: change?.position)
@@ -288,8 +265,7 @@ extension ServiceContext {
     /// Returns the reason why the app's own server does not find a conversation: it was deleted, or it never existed.
     func absence(of id: ConversationID, for caller: Caller) async throws(Failure) -> Failure {
         let rows = try await database.run(FindAbsence(app: caller.app, conversation: id), deadline: caller.deadline)
-        let first = try row(rows)
-        let outcome = try reading { try first[rows.columns(of: FindAbsence.self).outcome] }
+        let outcome = try row(rows).outcome
         do throws(Failure) {
             try Refusal.check(outcome, what: "conversation")
             return .notFound("conversation")
@@ -310,8 +286,6 @@ extension ServiceContext {
         let rows = try await database.run(
             GetConversation(app: caller.app, user: caller.user, conversation: id, withTree: withTree),
             deadline: caller.deadline)
-        return try reading {
-            try rows.first.flatMap { try ViewRow($0, by: try rows.columns(of: GetConversation.self)) }
-        }
+        return rows.first?.view
     }
 }

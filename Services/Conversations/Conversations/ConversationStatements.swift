@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
@@ -6,7 +7,7 @@ import StrataModel
 struct IsConversationFree: PostgresQuery {
     let conversation: ConversationID
 
-    typealias Columns = AnswerColumns
+    typealias Row = AnswerRow
 
     static let statement = Statement(
         "conversation.is_free",
@@ -20,7 +21,7 @@ struct IsConversation: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
 
-    typealias Columns = AnswerColumns
+    typealias Row = AnswerRow
 
     static let statement = Statement(
         "conversation.exists",
@@ -36,7 +37,7 @@ struct FindAbsence: PostgresQuery {
     let app: AppID
     let conversation: ConversationID
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = Statement(
         "conversation.absence", sql: "SELECT conversations.absence($1, $2) AS outcome", isIdempotent: true)
@@ -48,7 +49,7 @@ struct IsParticipant: PostgresQuery {
     let conversation: ConversationID
     let user: UserID
 
-    typealias Columns = AnswerColumns
+    typealias Row = AnswerRow
 
     static let statement = Statement(
         "conversation.has",
@@ -67,8 +68,6 @@ struct GetConversation: PostgresQuery {
     /// True to read the metadata tree, too.
     let withTree: Bool
 
-    typealias Columns = ViewColumns
-
     static let statement = Statement(
         "conversation.get",
         sql: """
@@ -77,6 +76,10 @@ struct GetConversation: PostgresQuery {
 
     var parameters: [Value] {
         [.uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .bool(withTree)]
+    }
+
+    struct Row: Decodable {
+        let view: ViewRow?
     }
 }
 
@@ -90,8 +93,6 @@ struct ListConversations: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = ConversationListColumns
-
     static let statement = Statement(
         "conversation.list",
         sql:
@@ -103,6 +104,13 @@ struct ListConversations: PostgresQuery {
             .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue),
             Value(maxBytes),
         ]
+    }
+
+    struct Row: Decodable {
+        let outcome: String?
+        let total: Int64?
+        let later: ConversationID?
+        let view: ViewRow?
     }
 }
 
@@ -120,12 +128,10 @@ struct LoadConversations: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = ConversationLoadColumns
-
     static let statement = Statement(
         "conversation.load",
         sql: """
-            SELECT r.outcome, r.total, r.is_cut, (r.view).*, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            SELECT r.outcome, r.total, r.is_cut, (r.view).*, \(MessageRow.selected(from: "r.message", prefix: "m_"))
             FROM conversations.load_conversations($1, $2, $3, $4, $5, $6, $7, $8) r
             """, isIdempotent: true)
 
@@ -135,6 +141,16 @@ struct LoadConversations: PostgresQuery {
             Value(messages),
             .int8(messagesLimit), Value(maxBytes),
         ]
+    }
+
+    struct Row: Decodable {
+        let outcome: String?
+        let total: Int64?
+        let isCut: Bool?
+        let view: ViewRow?
+        let message: MessageRow?
+
+        enum CodingKeys: String, CodingKey { case outcome, total, isCut, view, message = "m_" }
     }
 }
 
@@ -146,13 +162,16 @@ struct GetConversations: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = ConversationsGetColumns
-
     static let statement = Statement(
         "conversation.get_many",
         sql: "SELECT r.covered, (r.view).* FROM conversations.views_of($1, $2, $3::uuid[], $4) r", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuidArray(conversations), Value(maxBytes)] }
+
+    struct Row: Decodable {
+        let covered: Int64?
+        let view: ViewRow?
+    }
 }
 
 struct GetMessage: PostgresQuery {
@@ -160,12 +179,14 @@ struct GetMessage: PostgresQuery {
     let user: UserID
     let message: MessageID
 
-    typealias Columns = MessageColumns
-
     static let statement = Statement(
         "message.get", sql: "SELECT * FROM conversations.get_message($1, $2, $3)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuid(message.rawValue)] }
+
+    struct Row: Decodable {
+        let message: MessageRow?
+    }
 }
 
 /// Lists one page of a conversation's messages, as one user sees them.
@@ -179,8 +200,6 @@ struct ListMessages: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = MessageListColumns
-
     static let statement = Statement(
         "message.list",
         sql:
@@ -193,6 +212,13 @@ struct ListMessages: PostgresQuery {
             Value(maxBytes),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String?
+        let total: Int64?
+        let lastID: MessageID?
+        let message: MessageRow?
+    }
 }
 
 /// Finds the conversations of messages that the users can see.
@@ -201,13 +227,16 @@ struct LocateMessages: PostgresQuery {
     let users: [String]
     let messages: [UUID]
 
-    typealias Columns = MessagesLocateColumns
-
     static let statement = Statement(
         "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::text[], $3::uuid[])",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users), .uuidArray(messages)] }
+
+    struct Row: Decodable {
+        let number: Int
+        let conversationID: ConversationID
+    }
 }
 
 /// Finds the members of `messages` that the user can see in the conversation.
@@ -216,8 +245,6 @@ struct SeenMessages: PostgresQuery {
     let user: UserID
     let conversation: ConversationID
     let messages: [MessageID]
-
-    typealias Columns = MessagesSeenColumns
 
     static let statement = Statement(
         "message.seen",
@@ -238,6 +265,10 @@ struct SeenMessages: PostgresQuery {
             .uuidArray(messages.map(\.rawValue)),
         ]
     }
+
+    struct Row: Decodable {
+        let id: MessageID
+    }
 }
 
 /// Gives receipts of several users in one conversation.
@@ -248,8 +279,6 @@ struct GiveGatheredReceipts: PostgresQuery {
     let messages: [UUID]
     let statuses: [Int64]
     let audienceLimit: Int64
-
-    typealias Columns = ReceiptsGiveColumns
 
     static let statement = Statement(
         "receipt.give",
@@ -266,12 +295,18 @@ struct GiveGatheredReceipts: PostgresQuery {
             .int8(audienceLimit),
         ]
     }
+
+    struct Row: Decodable {
+        /// An outcome for each receipt.
+        let results: [String]
+        let change: ReceiptChange?
+    }
 }
 
 struct GiveRecordedReceipts: PostgresQuery {
     let receipts: GiveGatheredReceipts
 
-    typealias Columns = ReceiptsGiveColumns
+    typealias Row = GiveGatheredReceipts.Row
 
     static let statement = Statement(
         "receipt.give.recorded",
@@ -288,15 +323,27 @@ struct ReadBaseline: PostgresQuery {
     let user: UserID
     let since: PostgresTimestamp
 
-    typealias Columns = BaselineColumns
-
     static let statement = Statement(
         "sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since)] }
+
+    struct Row: Decodable {
+        /// The conversation. nil: the row describes the user's own log.
+        let conversationID: ConversationID?
+        let position: Int64
+        let after: Int64
+        let uncounted: Int64?
+        let hidden: Int64?
+        let messageCount: Int64?
+        let isParticipant: Bool?
+        let oldestAt: StrataModel.Timestamp?
+        let asOf: StrataModel.Timestamp?
+        let complete: Bool?
+    }
 }
 
-/// ``ReadBaseline`` with the epoch, which ``EpochColumns`` reads.
+/// ``ReadBaseline`` with the epoch.
 ///
 /// The epoch is read on the same connection, after the rest. So it belongs to the database that was read, even if
 /// another database replaces it.
@@ -308,8 +355,6 @@ struct ReplayBaseline: PostgresQuery {
     /// The end of the write-ahead log when the epoch was read.
     let walEnd: Int64?
 
-    typealias Columns = BaselineColumns
-
     static let statement = Statement(
         "sync.replay_baseline",
         sql: """
@@ -319,6 +364,13 @@ struct ReplayBaseline: PostgresQuery {
 
     var parameters: [Value] {
         [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(walEnd)]
+    }
+
+    struct Row: Decodable {
+        let baseline: ReadBaseline.Row
+        /// The epoch, in the row without a conversation.
+        let epoch: String?
+        let isCertain: Bool?
     }
 }
 
@@ -331,7 +383,7 @@ struct RecentBaseline: PostgresQuery {
     let recent: Int64
     let notBefore: PostgresTimestamp
 
-    typealias Columns = BaselineColumns
+    typealias Row = ReadBaseline.Row
 
     static let statement = Statement(
         "sync.recent_baseline",
@@ -354,7 +406,7 @@ struct ReadLogs: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = LogColumns
+    typealias Row = LogRow
 
     static let statement = Statement(
         "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6, $7)",
@@ -379,7 +431,7 @@ struct ReadChanges: PostgresQuery {
     /// The approximate maximum size of the answer in bytes. nil: no limit.
     let maxBytes: Int64?
 
-    typealias Columns = LogColumns
+    typealias Row = LogRow
 
     static let statement = Statement(
         "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[], $5)",
@@ -397,8 +449,6 @@ struct ReadChanges: PostgresQuery {
 struct ReadHeads: PostgresQuery {
     let since: PostgresTimestamp?
 
-    typealias Columns = HeadsColumns
-
     static let statement = Statement(
         "sync.heads",
         sql: """
@@ -407,4 +457,13 @@ struct ReadHeads: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [Value(since)] }
+
+    struct Row: Decodable {
+        let entry: Int64
+        let appID: AppID?
+        let userID: UserID?
+        let conversationID: ConversationID?
+        let position: Int64?
+        let asOf: StrataModel.Timestamp?
+    }
 }

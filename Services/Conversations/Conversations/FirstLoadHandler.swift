@@ -41,12 +41,8 @@ struct FirstLoadHandler: CallHandler {
                 messagesLimit: Self.messagesLimit,
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let (total, items, hasMore) = try support.reading {
-            let columns = try rows.columns(of: LoadConversations.self)
-            guard try header[columns.outcome] != "unknown_cursor" else { throw ConversationHandler.unknownCursor }
-            let (items, hasMore) = try Self.items(rows.dropFirst(), by: columns)
-            return (try header[columns.total], items, hasMore)
-        }
+        guard header.outcome != "unknown_cursor" else { throw ConversationHandler.unknownCursor }
+        let (items, hasMore) = Self.items(rows.dropFirst())
         let users = Set(items.flatMap { item in item.view.users + item.earlier.flatMap(\.users) })
         let identities = try await support.directory.basic(Array(users), in: caller.app, deadline: caller.deadline)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
@@ -58,7 +54,7 @@ struct FirstLoadHandler: CallHandler {
                     $0.isCut = item.isCut
                 }
             }
-            $0.total = total
+            $0.total = header.total ?? 0
             $0.end = ProtoPageEnd(lastID: hasMore ? items.last.map { Data($0.view.id) } : nil)
         }
     }
@@ -66,15 +62,15 @@ struct FirstLoadHandler: CallHandler {
     /// Reads the rows. A row is a conversation, a message of the preceding conversation, or the mark that the list
     /// continues.
     private static func items(
-        _ rows: some Sequence<Row>, by columns: ConversationLoadColumns
-    ) throws -> (items: [Item], hasMore: Bool) {
+        _ rows: some Sequence<LoadConversations.Row>
+    ) -> (items: [Item], hasMore: Bool) {
         var items: [Item] = []
         var hasMore = false
         for row in rows {
-            if try row[optional: columns.outcome] == "more" { hasMore = true }
-            if let view = try ViewRow(row, by: columns.view) {
-                items.append(Item(view: view, isCut: try row[optional: columns.isCut] ?? false))
-            } else if let message = try MessageRow(row, by: columns.message), !items.isEmpty {
+            if row.outcome == "more" { hasMore = true }
+            if let view = row.view {
+                items.append(Item(view: view, isCut: row.isCut ?? false))
+            } else if let message = row.message, !items.isEmpty {
                 items[items.count - 1].earlier.append(message)
             }
         }

@@ -37,7 +37,7 @@ struct ServiceContext: Sendable {
     static func bound(_ bytes: Int64) -> Int64? { bytes > 0 ? bytes : nil }
 
     /// Returns the first row. A missing one is an internal error.
-    func row(_ rows: Rows) throws(Failure) -> Row {
+    func row<Row>(_ rows: [Row]) throws(Failure) -> Row {
         guard let row = rows.first else { throw Failure(.internalServerError, "An internal error occurred.") }
         return row
     }
@@ -73,10 +73,8 @@ struct ServiceContext: Sendable {
 
     func answer<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Bool where Query.Columns == AnswerColumns {
-        let rows = try await database.run(query, deadline: deadline)
-        let first = try row(rows)
-        return try reading { try first[rows.columns(of: Query.self).answer] }
+    ) async throws(Failure) -> Bool where Query.Row == AnswerRow, Query.Columns == NoColumns {
+        try row(try await database.run(query, deadline: deadline)).answer
     }
 
     /// Returns a view without its metadata, with the identities of all users in it.

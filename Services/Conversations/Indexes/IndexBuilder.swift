@@ -67,10 +67,7 @@ final class IndexBuilder: Service {
     func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
         let rows = try await database.runExclusive(AppsWithUnfinishedIndexes(), deadline: deadline)
         guard let row = rows.first else { return nil }
-        var apps: Set<AppID>
-        do { apps = try rows.columns(of: AppsWithUnfinishedIndexes.self).apps(in: row) } catch {
-            throw Failure(reading: error)
-        }
+        var apps = Set(row.apps)
         var canWork: Int64?
         while let app = turns.withLock({ $0.next(among: apps) }) {
             let start = ContinuousClock.now
@@ -93,12 +90,7 @@ final class IndexBuilder: Service {
     private func step(for app: AppID, batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
         let rows = try await database.runExclusive(BuildIndexes(app: app, limit: batch), deadline: deadline)
         guard let row = rows.first else { return nil }
-        do {
-            let done = try row[optional: rows.columns(of: BuildIndexes.self).lookedAt]
-            lookedAt.increment(by: done ?? 0)
-            return done
-        } catch {
-            throw Failure(reading: error)
-        }
+        lookedAt.increment(by: row.lookedAt ?? 0)
+        return row.lookedAt
     }
 }

@@ -33,16 +33,11 @@ struct IndexHandler: CallHandler {
             from: request.hasFromID ? try ConversationID(contract: request.fromID) : nil)
         let rows = try await database.runExclusive(query, deadline: context.deadline)
         let row = try support.row(rows)
-        return try support.reading {
-            let columns = try rows.columns(of: FindConversations.self)
-            try Self.check(try row[columns.outcome], of: condition.path, isOfUser: user != nil)
-            let ids = try row[columns.ids]
-            let (total, hasMore) = (try row[optional: columns.total], try row[columns.hasMore])
-            return .with {
-                $0.ids = ids.map { Data(uuid: $0) }
-                if let total { $0.total = total }
-                $0.end = ProtoPageEnd(lastID: hasMore ? ids.last.map { Data(uuid: $0) } : nil)
-            }
+        try Self.check(row.outcome, of: condition.path, isOfUser: user != nil)
+        return .with {
+            $0.ids = row.ids.map { Data(uuid: $0) }
+            if let total = row.total { $0.total = total }
+            $0.end = ProtoPageEnd(lastID: row.hasMore == true ? row.ids.last.map { Data(uuid: $0) } : nil)
         }
     }
 
@@ -66,11 +61,7 @@ struct IndexHandler: CallHandler {
     ) async throws -> ProtoListIndexesResponse {
         let rows = try await database.runExclusive(
             ListIndexes(app: try AppID(contract: request.appID)), deadline: context.deadline)
-        let indexes = try support.reading {
-            let columns = try rows.columns(of: ListIndexes.self)
-            return try rows.compactMap { try columns.index(in: $0) }
-        }
-        return .with { $0.indexes = indexes.map { ProtoMetadataIndex($0) } }
+        return .with { $0.indexes = rows.map { ProtoMetadataIndex($0.index) } }
     }
 
     private func add(_ request: ProtoAddIndexRequest, in context: RPCContext) async throws -> ProtoAddIndexResponse {
@@ -80,36 +71,29 @@ struct IndexHandler: CallHandler {
             AddIndex(app: try AppID(contract: request.appID), path: path, most: Int64(MetadataIndex.maximumPerApp)),
             deadline: context.deadline)
         let row = try support.row(rows)
-        let (outcome, index) = try support.reading {
-            let columns = try rows.columns(of: AddIndex.self)
-            return (try row[columns.outcome], try columns.index.index(in: row))
-        }
-        if outcome == "too_many" {
+        if row.outcome == "too_many" {
             throw Failure.invalid(
                 "property",
                 reason: "cannot be indexed: the app has the maximum of \(MetadataIndex.maximumPerApp) indexes")
         }
-        if outcome == "removing" {
+        if row.outcome == "removing" {
             throw Failure.invalid(
                 "property",
                 reason:
                     "cannot be indexed now: \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. Try again later"
             )
         }
-        guard let index else { throw Failure.invalidApp }
+        guard let index = row.index else { throw Failure.invalidApp }
         return .with {
-            $0.index = ProtoMetadataIndex(index)
-            $0.isNew = outcome == "created"
+            $0.index = ProtoMetadataIndex(index.index)
+            $0.isNew = row.outcome == "created"
         }
     }
 
     private func remove(_ request: ProtoRemoveIndexRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let query = RemoveIndex(app: try AppID(contract: request.appID), path: MetadataPath(trusted: request.path))
         let rows = try await database.runExclusive(query, deadline: context.deadline)
-        let row = try support.row(rows)
-        guard try support.reading({ try row[rows.columns(of: RemoveIndex.self).answer] }) else {
-            throw Failure.notFound("index")
-        }
+        guard try support.row(rows).answer else { throw Failure.notFound("index") }
         return ProtoEmpty()
     }
 }

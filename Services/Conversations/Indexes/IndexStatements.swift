@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
@@ -14,8 +15,6 @@ struct FindConversations: PostgresQuery {
     let pageSize: Int64
     /// The last conversation of the previous page. nil: the first page.
     let from: ConversationID?
-
-    typealias Columns = FoundConversationsColumns
 
     static let statement = Statement(
         "index.find",
@@ -36,21 +35,13 @@ struct FindConversations: PostgresQuery {
             Value(from?.rawValue), .int8(Int64(MetadataCondition.countLimit)),
         ]
     }
-}
 
-/// The result columns of ``FindConversations``.
-struct FoundConversationsColumns: ColumnSet {
-    let outcome: Column<String>
-    let ids: Column<[UUID]>
-    /// The number of matching conversations. Null: more than the counting limit.
-    let total: Column<Int64>
-    let hasMore: Column<Bool>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        ids = try names.column("ids")
-        total = try names.column("total")
-        hasMore = try names.column("has_more")
+    struct Row: Decodable {
+        let outcome: String
+        let ids: [UUID]
+        /// The number of matching conversations. nil: more than the counting limit.
+        let total: Int64?
+        let hasMore: Bool?
     }
 }
 
@@ -58,7 +49,7 @@ struct FoundConversationsColumns: ColumnSet {
 struct ListIndexes: PostgresQuery {
     let app: AppID
 
-    typealias Columns = IndexColumns
+    typealias Row = IndexRow
 
     static let statement = Statement(
         "index.list", sql: "SELECT i.path, i.created_at, i.ready_at FROM metadata.indexes_of($1) i", isIdempotent: true)
@@ -73,13 +64,16 @@ struct AddIndex: PostgresQuery {
     /// The maximum number of key paths of an app.
     let most: Int64
 
-    typealias Columns = AddedIndexColumns
-
     static let statement = Statement(
         "index.add", sql: "SELECT i.outcome, i.path, i.created_at, i.ready_at FROM metadata.add_index($1, $2, $3) i",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(path.dotted), .int8(most)] }
+
+    struct Row: Decodable {
+        let outcome: String
+        let index: IndexRow?
+    }
 }
 
 /// Drops a key path. The answer is true if the app had declared it.
@@ -87,7 +81,7 @@ struct RemoveIndex: PostgresQuery {
     let app: AppID
     let path: MetadataPath
 
-    typealias Columns = AnswerColumns
+    typealias Row = AnswerRow
 
     static let statement = Statement("index.remove", sql: "SELECT metadata.remove_index($1, $2) AS answer")
 
@@ -96,7 +90,7 @@ struct RemoveIndex: PostgresQuery {
 
 /// Finds the apps with indexes that are being built or removed.
 struct AppsWithUnfinishedIndexes: PostgresQuery {
-    typealias Columns = AppsColumns
+    typealias Row = AppsRow
 
     static let statement = Statement(
         "index.build_apps", sql: "SELECT metadata.apps_with_unfinished_indexes() AS apps", isIdempotent: true)
@@ -110,51 +104,25 @@ struct BuildIndexes: PostgresQuery {
     /// The maximum number of conversations or entries to process.
     let limit: Int64
 
-    typealias Columns = IndexBuildColumns
-
     static let statement = Statement(
         "index.build", sql: "SELECT metadata.build_indexes($1, $2) AS looked_at", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
-}
 
-/// The columns of a declared key path.
-struct IndexColumns: ColumnSet {
-    private let path: Column<String>
-    private let createdAt: Column<PostgresTimestamp>
-    private let readyAt: Column<PostgresTimestamp>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        path = try names.column("path")
-        createdAt = try names.column("created_at")
-        readyAt = try names.column("ready_at")
-    }
-
-    /// Returns the key path, or nil if the columns are null.
-    func index(in row: Row) throws(PostgresError) -> MetadataIndex? {
-        guard let path = try row[optional: path] else { return nil }
-        return MetadataIndex(
-            path: MetadataPath(trusted: path), createdAt: StrataModel.Timestamp(try row[createdAt]),
-            readyAt: try row[optional: readyAt].map { StrataModel.Timestamp($0) })
+    struct Row: Decodable {
+        /// The number of processed conversations or entries. nil: no index is unfinished. 0: one is, but no work is
+        /// possible at the moment.
+        let lookedAt: Int64?
     }
 }
 
-/// The result columns of ``AddIndex``.
-struct AddedIndexColumns: ColumnSet {
-    let outcome: Column<String>
-    let index: IndexColumns
+/// The columns of an index.
+struct IndexRow: Decodable {
+    private let path: String
+    private let createdAt: StrataModel.Timestamp
+    private let readyAt: StrataModel.Timestamp?
 
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        index = try IndexColumns(&names)
+    var index: MetadataIndex {
+        MetadataIndex(path: MetadataPath(trusted: path), createdAt: createdAt, readyAt: readyAt)
     }
-}
-
-/// The result columns of ``BuildIndexes``.
-struct IndexBuildColumns: ColumnSet {
-    /// The number of processed conversations or entries. Null: no index is unfinished. 0: one is, but no work is
-    /// possible at the moment.
-    let lookedAt: Column<Int64>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) { lookedAt = try names.column("looked_at") }
 }

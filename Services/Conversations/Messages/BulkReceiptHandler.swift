@@ -62,17 +62,14 @@ struct BulkReceiptHandler: CallHandler {
         return try await support.idempotent(caller) {
             // The statement takes as long as hundreds of single receipts, so it runs in its own transaction.
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let (change, ignored) = try support.reading {
-                let (row, columns) = (written.rows[0], try written.columns(of: GiveReceipts.self))
-                try Refusal.check(try row[columns.outcome], what: "conversation")
-                let change = try columns.change.change(in: row, of: conversation, in: caller.app, origin: caller.origin)
-                return (change, try row[columns.ignored].map { MessageID(rawValue: $0) })
-            }
+            let row = written.row
+            try Refusal.check(row.outcome, what: "conversation")
+            let change = try row.change?.change(of: conversation, in: caller.app, origin: caller.origin)
             if let change {
                 changes.increment()
                 support.publisher.publish([change])
             }
-            return Given(ignored: ignored, place: written.place ?? LogPosition(position: change?.position))
+            return Given(ignored: row.ignored ?? [], place: written.place ?? LogPosition(position: change?.position))
         } answer: { earlier in
             Given(ignored: try await unseen(messages, in: conversation, by: caller), place: earlier.place)
         }
@@ -85,8 +82,7 @@ struct BulkReceiptHandler: CallHandler {
         let rows = try await support.database.runExclusive(
             SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages),
             for: caller)
-        let columns = try rows.columns(of: SeenMessages.self)
-        let seen = Set(try rows.map { MessageID(rawValue: try $0[columns.message]) })
+        let seen = Set(rows.map(\.id))
         return messages.filter { !seen.contains($0) }
     }
 }

@@ -115,14 +115,13 @@ struct DelayedMessages: Service {
         let rows = try await support.database.runExclusive(
             DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)),
             deadline: .now + .seconds(30))
-        let columns = try rows.columns(of: DueDelayed.self)
         var (waiting, pause): ([AppID: Work], Duration) = ([:], Self.longestPause)
         for row in rows {
-            if let app = try row[optional: columns.app] {
-                let ids = try row[columns.ids]
-                waiting[AppID(rawValue: app)] = Work(
-                    messages: ids[...], isTyping: try row[columns.isTyping], mayHaveMore: ids.count >= Self.sendBatch)
-            } else if let time = try row[optional: columns.nextIn] {
+            if let app = row.appID {
+                let ids = row.ids ?? []
+                waiting[app] = Work(
+                    messages: ids[...], isTyping: row.isTyping ?? false, mayHaveMore: ids.count >= Self.sendBatch)
+            } else if let time = row.nextIn {
                 pause = .microseconds(time)
             }
         }
@@ -134,14 +133,12 @@ struct DelayedMessages: Service {
     private func announceTyping(in app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runExclusive(
             TypeDelayed(app: app, limit: Self.typingBatch), deadline: deadline)
-        let columns = try rows.columns(of: TypeDelayed.self)
         for row in rows {
-            guard let actor = try row[optional: columns.actor].map({ UserID(trusted: $0) }) else { continue }
-            let conversation = ConversationID(rawValue: try row[columns.conversation])
-            switch try row[optional: columns.action] {
+            guard let actor = row.actor else { continue }
+            switch row.action {
             case "started":
-                support.publisher.announce(.started, by: actor, in: conversation, goodFor: Self.typingGoodFor)
-            case "finished": support.publisher.announce(.finished, by: actor, in: conversation, goodFor: nil)
+                support.publisher.announce(.started, by: actor, in: row.conversationID, goodFor: Self.typingGoodFor)
+            case "finished": support.publisher.announce(.finished, by: actor, in: row.conversationID, goodFor: nil)
             default: break
             }
         }
@@ -165,48 +162,37 @@ struct DelayedMessages: Service {
     /// - Returns: false if another instance sends it.
     private func send(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runExclusive(SendDelayed(message: id), deadline: deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: SendDelayed.self))
-        if try row[columns.outcome] == "none" { return false }
-        try await announce(row, by: columns, deadline: deadline)
+        let row = try support.row(rows)
+        guard row.outcome != "none", let delayed = row.delayed else { return false }
+        try await announce(delayed, sent: row.outcome == "ok" ? row.sent : nil, deadline: deadline)
         return true
     }
 
     /// Publishes a sent message. If the publication is lost, gateways find the change in the log, as with any other.
-    private func announce(_ row: Row, by columns: DelayedColumns, deadline: ContinuousClock.Instant) async throws {
-        let (app, conversation) = (
-            AppID(rawValue: try row[columns.app]), ConversationID(rawValue: try row[columns.conversation])
-        )
-        let actor = try row[optional: columns.actor].map { UserID(trusted: $0) }
+    private func announce(
+        _ delayed: SendDelayed.Row.Delayed, sent: SentMessage?, deadline: ContinuousClock.Instant
+    ) async throws {
+        let (app, conversation, actor) = (delayed.appID, delayed.conversationID, delayed.actor)
         defer { if let actor { support.publisher.announce(.finished, by: actor, in: conversation, goodFor: nil) } }
-        guard try row[columns.outcome] == "ok" else { return dropped.increment() }
-        sent.increment()
-        let position = Position(try row[columns.position])
-        let createdAt = StrataModel.Timestamp(try row[columns.createdAt])
-        var sender = MessageSender.name(try row[optional: columns.senderName] ?? "")
-        let kept = try columns.kept.counts(in: row, at: position)
-        var counts = Dictionary(kept.map { ($0.user, $0.counts) }) { first, _ in first }
+        guard let sent else { return dropped.increment() }
+        self.sent.increment()
+        var sender = MessageSender.name(delayed.senderName ?? "")
         if let actor {
             let identities = try await support.directory.basic([actor], in: app, deadline: deadline)
             sender = .user(identities[actor] ?? BasicIdentity(userID: actor))
-            if let uncounted = try row[optional: columns.uncounted] {
-                counts[actor] = UserCounts(excluded: uncounted, hidden: try row[columns.hidden], position: position)
-            }
         }
-        let (id, ordinal) = (MessageID(rawValue: try row[columns.message]), try row[columns.ordinal])
+        let (hiddenFrom, counts) = try sent.effects(on: actor)
+        let place = sent.place
         let message = StrataModel.Message(
-            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender,
-            sentAt: createdAt,
-            parts: MessageRow.decode(try row[columns.parts]),
-            recipients: try row[columns.recipients].map { UserID(trusted: $0) }
-                .map { .init(userID: $0, status: $0 == actor ? .read : .sent) },
-            notification: try row[optional: columns.notification],
-            receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
+            id: delayed.messageID, conversationID: conversation, position: place.position, ordinal: sent.ordinal,
+            sender: sender, sentAt: place.createdAt, parts: MessageContent.decode(delayed.parts),
+            recipients: sent.recipients(from: actor), notification: delayed.notification,
+            receiptPolicy: sent.receiptPolicy)
         support.publisher.publish([
             Change(
-                appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor,
-                origin: nil,
-                messageCount: ordinal, counts: counts, content: .messageCreated(id: id, ordinal: ordinal, message),
-                hiddenFrom: kept.map(\.user))
+                appID: app, conversationID: conversation, position: place.position, createdAt: place.createdAt,
+                actor: actor, origin: nil, messageCount: sent.ordinal, counts: counts,
+                content: .messageCreated(id: message.id, ordinal: sent.ordinal, message), hiddenFrom: hiddenFrom)
         ])
     }
 }
@@ -219,8 +205,6 @@ struct DelayMessage: PostgresQuery {
     let typing: Int64
     /// The maximum number of delayed messages of the app.
     let limit: Int?
-
-    typealias Columns = DelayColumns
 
     static let statement = Statement(
         "message.delay",
@@ -239,18 +223,11 @@ struct DelayMessage: PostgresQuery {
             Value(limit),
         ]
     }
-}
 
-/// The result columns of ``DelayMessage``.
-struct DelayColumns: ColumnSet {
-    let outcome: Column<String>
-    let badContent: Column<UUID>
-    let isTyping: Column<Bool>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        badContent = try names.column("bad_content")
-        isTyping = try names.column("is_typing")
+    struct Row: Decodable {
+        let outcome: String
+        let badContent: ContentID?
+        let isTyping: Bool
     }
 }
 
@@ -263,38 +240,27 @@ struct DueDelayed: PostgresQuery {
     /// The maximum number of messages of one app.
     let limit: Int64
 
-    typealias Columns = DueDelayedColumns
-
     static let statement = Statement(
         "message.due_delayed",
         sql: "SELECT r.app_id, r.ids, r.is_typing, r.next_in FROM conversations.due_delayed($1, $2, $3) r",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(after.rawValue), .int8(apps), .int8(limit)] }
-}
 
-/// The result columns of ``DueDelayed``. The last row has no app.
-struct DueDelayedColumns: ColumnSet {
-    let app: Column<UUID>
-    let ids: Column<[UUID]>
-    let isTyping: Column<Bool>
-    /// The time until the next message or typing signal is due, in microseconds. Only in the last row. Null: no message
-    /// is pending.
-    let nextIn: Column<Int64>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        app = try names.column("app_id")
-        ids = try names.column("ids")
-        isTyping = try names.column("is_typing")
-        nextIn = try names.column("next_in")
+    struct Row: Decodable {
+        /// The app. nil in the last row.
+        let appID: AppID?
+        let ids: [UUID]?
+        let isTyping: Bool?
+        /// The time until the next message or typing signal is due, in microseconds. Only in the last row. nil: no
+        /// message is pending.
+        let nextIn: Int64?
     }
 }
 
 /// Postpones a delayed message by a moment.
 struct PutOffDelayed: PostgresQuery {
     let message: UUID
-
-    typealias Columns = NoColumns
 
     static let statement = Statement(
         "message.put_off_delayed", sql: "SELECT conversations.put_off_delayed($1)", isIdempotent: true)
@@ -307,33 +273,22 @@ struct TypeDelayed: PostgresQuery {
     let app: AppID
     let limit: Int64
 
-    typealias Columns = TypeDelayedColumns
-
     static let statement = Statement(
         "message.type_delayed",
         sql: "SELECT r.conversation_id, r.actor, r.action FROM conversations.type_delayed($1, $2) r")
 
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
-}
 
-/// The result columns of ``TypeDelayed``.
-struct TypeDelayedColumns: ColumnSet {
-    let conversation: Column<UUID>
-    let actor: Column<String>
-    /// The typing action to publish. NULL: none.
-    let action: Column<String>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        conversation = try names.column("conversation_id")
-        actor = try names.column("actor")
-        action = try names.column("action")
+    struct Row: Decodable {
+        let conversationID: ConversationID
+        let actor: UserID?
+        /// The typing action to publish. nil: none.
+        let action: String?
     }
 }
 
 struct SendDelayed: PostgresQuery {
     let message: UUID
-
-    typealias Columns = DelayedColumns
 
     /// Always includes the recording, because the message's app is unknown here; the database decides if webhooks
     /// report the change.
@@ -345,43 +300,20 @@ struct SendDelayed: PostgresQuery {
             """)
 
     var parameters: [Value] { [.uuid(message)] }
-}
 
-/// The result columns of ``SendDelayed``.
-struct DelayedColumns: ColumnSet {
-    let app: Column<UUID>
-    let conversation: Column<UUID>
-    let message: Column<UUID>
-    let actor: Column<String>
-    let senderName: Column<String>
-    let parts: Column<[UInt8]>
-    let notification: Column<String>
-    let outcome: Column<String>
-    let position: Column<Int64>
-    let createdAt: Column<PostgresTimestamp>
-    let ordinal: Column<Int64>
-    let recipients: Column<[String]>
-    let uncounted: Column<Int64>
-    let hidden: Column<Int64>
-    let receiptPolicy: Column<Int64>
-    let kept: HiddenFromColumns
+    struct Row: Decodable {
+        let outcome: String
+        let delayed: Delayed?
+        let sent: SentMessage?
 
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        app = try names.column("app_id")
-        conversation = try names.column("conversation_id")
-        message = try names.column("message_id")
-        actor = try names.column("actor")
-        senderName = try names.column("sender_name")
-        parts = try names.column("parts")
-        notification = try names.column("notification")
-        outcome = try names.column("outcome")
-        position = try names.column("position")
-        createdAt = try names.column("created_at")
-        ordinal = try names.column("ordinal")
-        recipients = try names.column("recipients")
-        uncounted = try names.column("uncounted")
-        hidden = try names.column("hidden")
-        receiptPolicy = try names.column("receipt_policy")
-        kept = try HiddenFromColumns(&names)
+        struct Delayed: Decodable {
+            let appID: AppID
+            let conversationID: ConversationID
+            let messageID: MessageID
+            let actor: UserID?
+            let senderName: String?
+            let parts: [UInt8]
+            let notification: String?
+        }
     }
 }

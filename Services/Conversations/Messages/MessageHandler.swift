@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -70,42 +71,28 @@ struct MessageHandler: CallHandler {
             contents: contents.isEmpty ? nil : contents,
             mayWaitForID: !contents.isEmpty)
         guard let written = try await store(query, as: request, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.columns(of: SendMessage.self))
-        let outcome = try row[columns.outcome]
-        if request.byServer { try Self.checkSender(outcome) }
-        try Refusal.check(outcome, what: "conversation")
+        let row = written.row
+        if request.byServer { try Self.checkSender(row.outcome) }
+        try Refusal.check(row.outcome, what: "conversation")
         let sender = try await sender(of: request, for: caller)
-        guard outcome == "ok" else {
-            let bad = try row[optional: columns.badContent].map { ContentID(rawValue: $0) }
-            if let bad { throw MessageParts.unsendable(bad, in: parts) }
-            throw try await idInUse(by: try MessageRow(row, by: columns.message), caller)
+        guard row.outcome == "ok", let sent = row.sent else {
+            if let bad = row.badContent { throw MessageParts.unsendable(bad, in: parts) }
+            throw try await idInUse(by: row.message, caller)
         }
-        let position = Position(try row[columns.position])
-        let createdAt = StrataModel.Timestamp(try row[columns.createdAt])
-        let ordinal = try row[columns.ordinal]
-        let recipients = try row[columns.recipients]
-            .map { UserID(trusted: $0) }
-            .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
-        let kept = try columns.kept.counts(in: row, at: position)
-        var counts = Dictionary(kept.map { ($0.user, $0.counts) }) { first, _ in first }
-        // A sender who is not a participant has no counts.
-        if let uncounted = try row[optional: columns.uncounted] {
-            counts[caller.user] = UserCounts(excluded: uncounted, hidden: try row[columns.hidden], position: position)
-        }
+        let (place, ordinal) = (sent.place, sent.ordinal)
+        let (hiddenFrom, counts) = try sent.effects(on: caller.user)
         let message = StrataModel.Message(
-            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender,
-            sentAt: createdAt, parts: parts,
-            recipients: recipients,
-            notification: request.hasNotification ? request.notification : nil,
-            receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
+            id: id, conversationID: conversation, position: place.position, ordinal: ordinal, sender: sender,
+            sentAt: place.createdAt, parts: parts, recipients: sent.recipients(from: caller.user),
+            notification: request.hasNotification ? request.notification : nil, receiptPolicy: sent.receiptPolicy)
         support.publisher.publish([
             caller.change(
-                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, counts: counts,
-                content: .messageCreated(id: id, ordinal: ordinal, message), hiddenFrom: kept.map(\.user))
+                in: conversation, at: place.position, createdAt: place.createdAt, messageCount: ordinal, counts: counts,
+                content: .messageCreated(id: id, ordinal: ordinal, message), hiddenFrom: hiddenFrom)
         ])
         return .with {
             $0.message = ProtoMessage(message)
-            $0.place = ProtoChangePlace(written.place ?? LogPosition(position: position))
+            $0.place = ProtoChangePlace(written.place ?? LogPosition(position: place.position))
         }
     }
 
@@ -116,7 +103,7 @@ struct MessageHandler: CallHandler {
     /// its own transaction.
     private func store(
         _ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller
-    ) async throws -> WriteResult? {
+    ) async throws -> WriteResult<SendMessage.Row>? {
         if request.byServer {
             // Use a separate transaction: the lookups for a sender who is not a participant must not delay a group.
             var query = query
@@ -129,8 +116,7 @@ struct MessageHandler: CallHandler {
         guard
             let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey))
         else { return nil }
-        let columns = try written.columns(of: SendMessage.self)
-        if try written.rows[0][columns.outcome] != "busy_id" { return written }
+        if written.row.outcome != "busy_id" { return written }
         // A statement that waits for another transaction runs in the large pool, where no list or replay needs the
         // connection.
         var query = query
@@ -167,16 +153,14 @@ struct MessageHandler: CallHandler {
                 message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil),
                 delay: request.delayMs,
                 typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: DelayMessage.self))
-        let outcome = try row[columns.outcome]
+        let row = try support.row(rows)
+        let outcome = row.outcome
         try Self.checkSender(outcome)
         try Refusal.check(outcome, what: "conversation")
-        if outcome == "unknown_content" {
-            throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts)
-        }
+        if outcome == "unknown_content", let bad = row.badContent { throw MessageParts.unsendable(bad, in: parts) }
         if outcome == "id_in_use" { throw Failure(.idInUse, "The id is in use.") }
         if outcome == "too_many" { throw QuotaRefusal.delayedMessages.failure(support.quotas) }
-        if try row[columns.isTyping] {
+        if row.isTyping {
             support.publisher.announce(
                 .started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
         }
@@ -223,9 +207,7 @@ struct MessageHandler: CallHandler {
         _ id: MessageID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws -> StrataModel.Message {
         let rows = try await database.run(GetMessage(app: app, user: user, message: id), deadline: deadline)
-        guard let row = rows.first, let message = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
-            throw Failure.notFound("message")
-        }
+        guard let message = rows.first?.message else { throw Failure.notFound("message") }
         return message.message(try await support.directory.basic(message.users, in: app, deadline: deadline))
     }
 
@@ -241,26 +223,22 @@ struct MessageHandler: CallHandler {
                 pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(of: ListMessages.self)
-        let outcome = try header[columns.outcome]
-        try Refusal.check(outcome, what: "conversation")
-        if outcome == "unknown_cursor" {
+        try Refusal.check(header.outcome ?? "", what: "conversation")
+        if header.outcome == "unknown_cursor" {
             throw caller.isServer
                 ? Failure.notFound("message") : .invalid("from_id", reason: "is not the id of a message in this list")
         }
-        let total = try header[columns.total]
-        let messages = try rows.dropFirst().compactMap { try MessageRow($0, by: columns.message) }
+        let messages = rows.dropFirst().compactMap(\.message)
         // If the page is cut or the list continues after it, a last row without a message has the outcome "more", the
         // last id, or both.
         let end = messages.count < rows.count - 1 ? rows.last : nil
-        let (isCut, lastID) = try (end?[optional: columns.outcome] == "more", end?[optional: columns.lastID])
         let identities = try await support.directory.basic(
             Array(Set(messages.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         return .with {
             $0.messages = messages.map { ProtoMessage($0.message(identities)) }
-            $0.total = total
-            $0.isCut = isCut
-            $0.end = ProtoPageEnd(lastID: lastID.map { Data(uuid: $0) })
+            $0.total = header.total ?? 0
+            $0.isCut = end?.outcome == "more"
+            $0.end = ProtoPageEnd(lastID: end?.lastID.map { Data($0) })
         }
     }
 
@@ -327,8 +305,7 @@ struct MessageHandler: CallHandler {
             // The message may have been deleted since the first request.
             return try await support.idempotent(caller) { throw Failure.notFound("message") }
         }
-        let conversation = ConversationID(rawValue: try row[try located.columns(of: LocateMessages.self).conversation])
-        let given = try await bulkReceipts.give(kind, to: [message], in: conversation, by: caller)
+        let given = try await bulkReceipts.give(kind, to: [message], in: row.conversationID, by: caller)
         guard given.ignored.isEmpty else { throw Failure.notFound("message") }
         return given.place
     }

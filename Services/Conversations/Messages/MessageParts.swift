@@ -34,13 +34,7 @@ extension ServiceContext {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
             ReadContentSizes(app: app, contents: Array(contents), user: user), deadline: deadline)
-        var sizes: [ContentID: Int] = [:]
-        do {
-            let columns = try rows.columns(of: ReadContentSizes.self)
-            for row in rows { sizes[ContentID(rawValue: try row[columns.content])] = Int(try row[columns.size]) }
-        } catch {
-            throw Failure(reading: error)
-        }
+        let sizes = Dictionary(rows.map { ($0.id, $0.size) }) { first, _ in first }
         for index in parts.indices {
             guard let content = parts[index].contentID else { continue }
             guard let size = sizes[content] else { throw MessageParts.unsendable(content, in: parts) }
@@ -61,8 +55,6 @@ struct ReadContentSizes: PostgresQuery {
     let contents: [ContentID]
     let user: UserID
 
-    typealias Columns = ContentSizesColumns
-
     static let statement = Statement(
         "content.sizes",
         sql: """
@@ -72,4 +64,9 @@ struct ReadContentSizes: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuidArray(contents.map(\.rawValue)), .actor(user)] }
+
+    struct Row: Decodable {
+        let id: ContentID
+        let size: Int
+    }
 }

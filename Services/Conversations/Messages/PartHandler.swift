@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -61,18 +62,17 @@ struct PartHandler: CallHandler {
         if case .remove = request.edit { return .with { $0.place = ProtoChangePlace(earlier.place) } }
         let rows = try await database.run(
             GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
-        guard let row = rows.first, let found = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
-            throw Failure.notFound("message")
-        }
+        guard let found = rows.first?.message else { throw Failure.notFound("message") }
+        let parts = found.content.parts
         var index: Int?
         switch request.edit {
-        case .add(let part): index = found.parts.firstIndex { $0.id == earlier.object ?? UUID(contract: part.id) }
+        case .add(let part): index = parts.firstIndex { $0.id == earlier.object ?? UUID(contract: part.id) }
         case .replace(let replacement):
             index =
                 if let part = earlier.object {
-                    found.parts.firstIndex { $0.id == part }
+                    parts.firstIndex { $0.id == part }
                 } else {
-                    PartEditor.find(replacement.part, in: found.parts)
+                    PartEditor.find(replacement.part, in: parts)
                 }
         case .replaceAll, .remove, nil: index = 0
         }
@@ -90,30 +90,27 @@ struct PartHandler: CallHandler {
     ) async throws -> Attempt {
         let found = try await database.run(
             GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
-        let columns = try found.columns(of: GetMessage.self)
-        guard let row = found.first, let message = try MessageRow(row, by: columns) else {
-            throw Failure.notFound("message")
-        }
+        guard let message = found.first?.message else { throw Failure.notFound("message") }
+        let content = message.content
         if request.hasConversationID, try message.conversationID != ConversationID(contract: request.conversationID) {
             throw Failure.notFound("message")
         }
-        guard caller.isServer || message.sender == caller.user else {
+        guard caller.isServer || content.sender == caller.user else {
             throw Failure.accessDenied("Only its sender can change a message.")
         }
-        let stored = try row[columns.parts]
         let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)
 
         // The time must be later than that of the preceding change, even if the clock was set back.
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
-        let time = StrataModel.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
-        let editor = try PartEditor(message.parts, applying: request.edit, at: time, limit: support.partsLimit)
+        let time = StrataModel.Timestamp(microseconds: max(now, (content.updatedAt ?? content.sentAt).microseconds + 1))
+        let editor = try PartEditor(content.parts, applying: request.edit, at: time, limit: support.partsLimit)
         guard !editor.edits.isEmpty else {
             guard let place = try await support.recordNoEffect(caller, in: message.conversationID) else {
                 return .repetition
             }
             return .done(answer(message.message(identities), after: editor, at: place))
         }
-        return try await write(editor, over: stored, to: id, at: time, naming: identities, for: caller)
+        return try await write(editor, over: content.storedParts, to: id, at: time, naming: identities, for: caller)
     }
 
     private func write(
@@ -131,26 +128,23 @@ struct PartHandler: CallHandler {
             edits: try OperationsJSON.edits(editor.edits),
             time: PostgresTimestamp(time), contents: contents, origin: caller.origin)
         guard let written = try await support.write(query, for: caller) else { return .repetition }
-        let (row, columns) = (written.rows[0], try written.columns(of: EditParts.self))
-        let outcome = try row[columns.outcome]
-        if outcome == "stale" { return .stale }
-        try Refusal.check(outcome, what: "message")
-        if outcome == "unknown_content" {
-            throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts)
+        let row = written.row
+        if row.outcome == "stale" { return .stale }
+        try Refusal.check(row.outcome, what: "message")
+        if row.outcome == "unknown_content", let content = row.badContent {
+            throw MessageParts.unsendable(content, in: parts)
         }
-        let (position, createdAt) = (
-            Position(try row[columns.position]), StrataModel.Timestamp(try row[columns.createdAt])
-        )
-        let messageCount = try row[columns.messageCount]
-        guard let edited = try MessageRow(row, by: columns.message) else { throw Failure.notFound("message") }
+        guard let edited = row.message else { throw Failure.notFound("message") }
+        guard let place = row.place, let messageCount = row.messageCount else { throw Failure.unexpected }
         let message = edited.message(identities)
         support.publisher.publish([
             caller.change(
-                in: message.conversationID, at: position, createdAt: createdAt, messageCount: messageCount,
+                in: message.conversationID, at: place.position, createdAt: place.createdAt,
+                messageCount: messageCount,
                 content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message),
-                hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? [])
+                hiddenFrom: row.hiddenFrom ?? [])
         ])
-        return .done(answer(message, after: editor, at: written.place ?? LogPosition(position: position)))
+        return .done(answer(message, after: editor, at: written.place ?? LogPosition(position: place.position)))
     }
 
     private func answer(

@@ -107,16 +107,11 @@ final class ReceiptGatherer: Sendable {
                     app: app, users: numbers.map { receipts[$0].user.rawValue },
                     messages: numbers.map { receipts[$0].message.rawValue }),
                 deadline: deadline)
-            do {
-                let columns = try rows.columns(of: LocateMessages.self)
-                for row in rows {
-                    // The database counts from one.
-                    let index = Int(try row[columns.number]) - 1
-                    guard numbers.indices.contains(index) else { continue }
-                    conversations[numbers[index]] = ConversationID(rawValue: try row[columns.conversation])
-                }
-            } catch {
-                throw Failure(reading: error)
+            for row in rows {
+                // The database counts from one.
+                let index = row.number - 1
+                guard numbers.indices.contains(index) else { continue }
+                conversations[numbers[index]] = row.conversationID
             }
         }
         var located: Located = ([], [])
@@ -174,14 +169,12 @@ final class ReceiptGatherer: Sendable {
                 GiveRecordedReceipts(receipts: query), lockKey: place.conversation.lockKey, deadline: deadline)
             : try await database.run(query, lockKey: place.conversation.lockKey, deadline: deadline)
         do {
-            guard let row = rows.first else { throw Failure(.internalServerError, "An internal error occurred.") }
-            let columns = try rows.columns(of: GiveGatheredReceipts.self)
-            let outcomes = try row[columns.outcomes]
-            guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else {
-                return (outcomes, .empty)
+            guard let row = rows.first else { throw Failure.unexpected }
+            guard let change = try row.change?.change(of: place.conversation, in: place.app) else {
+                return (row.results, .empty)
             }
             publish(change)
-            return (outcomes, LogPosition(position: change.position))
+            return (row.results, LogPosition(position: change.position))
         } catch {
             throw Failure(reading: error)
         }

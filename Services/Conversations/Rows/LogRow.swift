@@ -1,81 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
 
 /// A result row of `read_logs` and `read_changes`: a change of a conversation, an entry of a user's log, a user's
 /// counts, or information about the answer.
-struct LogRow {
-    enum Entry: Int64 {
+struct LogRow: Decodable {
+    enum Entry: Int64, Decodable {
         case header = 0, change, userChange, counts, skipped, override
+    }
+
+    struct Origin: Decodable {
+        let connection: Int64
+        let request: Int64
     }
 
     let entry: Entry
     let app: AppID?
     let conversation: ConversationID?
-    let position: Position
-    let kind: Int64
-    /// The user who made the change. nil: the app's own server.
-    let actor: UserID?
-    let origin: Change.Origin?
+    private let storedPosition: Position?
+    private let storedKind: Int64?
+    /// The user who made the change. Empty: the app's own server.
+    private let actor: UserID?
+    private let origin: Origin?
     let messageID: MessageID?
-    let ordinal: Int64
-    let messageCount: Int64
+    private let ordinal: Int64?
+    private let storedCount: Int64?
     let operations: String?
-    let createdAt: StrataModel.Timestamp
+    private let storedTime: StrataModel.Timestamp?
     let user: UserID?
+    private let storedFlag: Bool?
+    private let uncounted: Int64?
+    private let hidden: Int64?
+    /// In an entry with counts: true if the conversation is on the user's list.
+    let isListed: Bool?
+    /// The conversation's present state, for kinds 1 and 2.
+    private let conversationCreatedAt: StrataModel.Timestamp?
+    private let isDistinct: Bool?
+    private let receiptPolicy: ReceiptPolicy?
+    private let conversationPosition: Position?
+    private let storedParticipants: [UserID]?
+    let message: MessageRow?
+
+    private enum CodingKeys: String, CodingKey {
+        case app = "appID"
+        case conversation = "conversationID"
+        case storedPosition = "position"
+        case storedKind = "kind"
+        case origin = "origin_"
+        case storedCount = "messageCount"
+        case storedTime = "createdAt"
+        case user = "userID"
+        case storedFlag = "flag"
+        case storedParticipants = "participants"
+        case message = "m_"
+        case entry, actor, messageID, ordinal, operations, uncounted, hidden, isListed, conversationCreatedAt
+        case isDistinct, receiptPolicy, conversationPosition
+    }
+
+    var position: Position { storedPosition ?? .zero }
+    var kind: Int64 { storedKind ?? 0 }
+    var messageCount: Int64 { storedCount ?? 0 }
+    var createdAt: StrataModel.Timestamp { storedTime ?? StrataModel.Timestamp(microseconds: 0) }
     /// The meaning depends on the entry:
     /// - header: the answer reaches the heads of all logs.
     /// - user change, of a hidden conversation: the conversation is hidden as a whole.
     /// - counts: the user takes part in the conversation.
-    let flag: Bool
-    let uncounted: Int64
-    let hidden: Int64
-    /// In an entry with counts: true if the conversation is on the user's list.
-    let isListed: Bool
-    /// The conversation's present state, for kinds 1 and 2.
-    let conversationCreatedAt: StrataModel.Timestamp?
-    let isDistinct: Bool
-    let receiptPolicy: ReceiptPolicy
-    let conversationPosition: Position
-    let participants: [UserID]
-    let message: MessageRow?
-
-    init(_ row: Row, by columns: LogColumns) throws {
-        guard let entry = Entry(rawValue: try row[columns.entry]) else {
-            throw Failure(.internalServerError, "An internal error occurred.")
-        }
-        self.entry = entry
-        app = try row[optional: columns.app].map { AppID(rawValue: $0) }
-        conversation = try row[optional: columns.conversation].map { ConversationID(rawValue: $0) }
-        position = Position(try row[optional: columns.position] ?? 0)
-        kind = try row[optional: columns.kind] ?? 0
-        actor = try row[optional: columns.actor].flatMap { $0.isEmpty ? nil : UserID(trusted: $0) }
-        let connection = try row[optional: columns.originConnection]
-        let request = try row[optional: columns.originRequest]
-        origin = connection.flatMap { connection in
-            request.map { Change.Origin(connection: UInt64(bitPattern: connection), request: UInt64(bitPattern: $0)) }
-        }
-        messageID = try row[optional: columns.messageID].map { MessageID(rawValue: $0) }
-        ordinal = try row[optional: columns.ordinal] ?? 0
-        messageCount = try row[optional: columns.messageCount] ?? 0
-        operations = try row[optional: columns.operations]
-        createdAt =
-            try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
-            ?? StrataModel.Timestamp(microseconds: 0)
-        user = try row[optional: columns.user].map { UserID(trusted: $0) }
-        flag = try row[optional: columns.flag] ?? false
-        uncounted = try row[optional: columns.uncounted] ?? 0
-        hidden = try row[optional: columns.hidden] ?? 0
-        isListed = try row[optional: columns.isListed] ?? false
-        conversationCreatedAt = try row[optional: columns.conversationCreatedAt].map { StrataModel.Timestamp($0) }
-        isDistinct = try row[optional: columns.isDistinct] ?? false
-        receiptPolicy = ReceiptPolicy(try row[optional: columns.receiptPolicy] ?? 0)
-        conversationPosition = Position(try row[optional: columns.conversationPosition] ?? 0)
-        participants = try row[optional: columns.participants]?.map { UserID(trusted: $0) } ?? []
-        let hasMessage = try row[optional: columns.hasMessage] ?? false
-        message = hasMessage ? try MessageRow(row, by: columns.message) : nil
-    }
+    var flag: Bool { storedFlag ?? false }
+    var participants: [UserID] { storedParticipants ?? [] }
+    var counts: UserCounts { UserCounts(excluded: uncounted ?? 0, hidden: hidden ?? 0, position: position) }
 
     /// The users whose identities the row needs.
     var users: [UserID] {
@@ -86,64 +80,13 @@ struct LogRow {
         }
         return users
     }
-
-    var counts: UserCounts { UserCounts(excluded: uncounted, hidden: hidden, position: position) }
 }
 
-/// The columns of the type `log_row`.
-struct LogColumns: ColumnSet {
-    fileprivate let entry: Column<Int64>
-    fileprivate let app: Column<UUID>
-    fileprivate let conversation: Column<UUID>
-    fileprivate let position: Column<Int64>
-    fileprivate let kind: Column<Int64>
-    fileprivate let actor: Column<String>
-    fileprivate let originConnection: Column<Int64>
-    fileprivate let originRequest: Column<Int64>
-    fileprivate let messageID: Column<UUID>
-    fileprivate let ordinal: Column<Int64>
-    fileprivate let messageCount: Column<Int64>
-    fileprivate let operations: Column<String>
-    fileprivate let createdAt: Column<PostgresTimestamp>
-    fileprivate let user: Column<String>
-    fileprivate let flag: Column<Bool>
-    fileprivate let uncounted: Column<Int64>
-    fileprivate let hidden: Column<Int64>
-    fileprivate let isListed: Column<Bool>
-    fileprivate let conversationCreatedAt: Column<PostgresTimestamp>
-    fileprivate let isDistinct: Column<Bool>
-    fileprivate let receiptPolicy: Column<Int64>
-    fileprivate let conversationPosition: Column<Int64>
-    fileprivate let participants: Column<[String]>
-    fileprivate let hasMessage: Column<Bool>
-    fileprivate let message: MessageColumns
+extension LogRow.Entry: PostgresDecodable {
+    static var columnTypes: [UInt32] { Int64.columnTypes }
 
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        entry = try names.column("entry")
-        app = try names.column("app_id")
-        conversation = try names.column("conversation_id")
-        position = try names.column("position")
-        kind = try names.column("kind")
-        actor = try names.column("actor")
-        originConnection = try names.column("origin_connection")
-        originRequest = try names.column("origin_request")
-        messageID = try names.column("message_id")
-        ordinal = try names.column("ordinal")
-        messageCount = try names.column("message_count")
-        operations = try names.column("operations")
-        createdAt = try names.column("created_at")
-        user = try names.column("user_id")
-        flag = try names.column("flag")
-        uncounted = try names.column("uncounted")
-        hidden = try names.column("hidden")
-        isListed = try names.column("is_listed")
-        conversationCreatedAt = try names.column("conversation_created_at")
-        isDistinct = try names.column("is_distinct")
-        receiptPolicy = try names.column("receipt_policy")
-        conversationPosition = try names.column("conversation_position")
-        participants = try names.column("participants")
-        hasMessage = try names.column("m_present")
-        message = try MessageColumns(&names, prefix: "m_")
+    static func decode(_ field: borrowing PostgresField) -> Self? {
+        Int64.decode(field).flatMap { Self(rawValue: $0) }
     }
 }
 
@@ -241,8 +184,11 @@ extension LogRow {
             throw Failure(.internalServerError, "An internal error occurred.")
         }
         return Change(
-            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor,
-            origin: origin,
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt,
+            actor: actor.flatMap { $0.isAppServer ? nil : $0 },
+            origin: origin.map {
+                Change.Origin(connection: UInt64(bitPattern: $0.connection), request: UInt64(bitPattern: $0.request))
+            },
             messageCount: messageCount, counts: [:],
             content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
             hiddenFrom: try hiddenFrom)
@@ -275,8 +221,9 @@ extension LogRow {
         func named(_ user: UserID) -> BasicIdentity { identities[user] ?? BasicIdentity(userID: user) }
         let body = conversationCreatedAt.map {
             Conversation(
-                id: id, createdAt: $0, isDistinct: isDistinct, participants: participants.map(named), metadata: nil,
-                position: conversationPosition, epoch: epoch, receiptPolicy: receiptPolicy)
+                id: id, createdAt: $0, isDistinct: isDistinct ?? false, participants: participants.map(named),
+                metadata: nil, position: conversationPosition ?? .zero, epoch: epoch,
+                receiptPolicy: receiptPolicy ?? [])
         }
         switch kind {
         case 1: return .conversationCreated(body)
@@ -294,11 +241,11 @@ extension LogRow {
                     return MetadataEffect(path: MetadataPath(trusted: path), value: pair[1])
                 })
         case 4: return .conversationDeleted
-        case 5: return .messageCreated(id: try requiredMessageID(), ordinal: ordinal, message?.message(identities))
+        case 5: return .messageCreated(id: try requiredMessageID(), ordinal: ordinal ?? 0, message?.message(identities))
         case 6:
             let operations: DeletedOperations = try OperationsJSON.decode(operations)
             return .messageDeleted(
-                id: try requiredMessageID(), ordinal: ordinal,
+                id: try requiredMessageID(), ordinal: ordinal ?? 0,
                 lastMessage: Change.LastMessage(
                     changed: operations.lastChanged,
                     message: operations.lastChanged ? message?.message(identities) : nil, overrides: overrides))
@@ -311,7 +258,7 @@ extension LogRow {
         case 9:
             let operations: PartsOperations = try OperationsJSON.decode(operations)
             return .partsChanged(
-                id: try requiredMessageID(), ordinal: ordinal, operations.edits.map(\.edit),
+                id: try requiredMessageID(), ordinal: ordinal ?? 0, operations.edits.map(\.edit),
                 message?.message(identities))
         default: throw Failure(.internalServerError, "An internal error occurred.")
         }

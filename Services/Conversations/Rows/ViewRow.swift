@@ -1,52 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
 import SwiftProtobuf
 
-/// The view columns of a row: a conversation as one user sees it, without identities.
-struct ViewRow {
+/// The columns of the type `view_row`: a conversation as one user sees it, without identities.
+struct ViewRow: Decodable {
     let id: ConversationID
     let createdAt: StrataModel.Timestamp
-    let isDistinct: Bool
-    let position: Position
-    let participants: [UserID]
-    let isParticipant: Bool
-    let messageCount: Int64
-    let uncounted: Int64
-    let hidden: Int64
-    let lastMessage: MessageRow?
-    let receiptPolicy: ReceiptPolicy
-    /// The metadata tree. nil: it was not read, or is too large for the answer.
-    let tree: ProtoTree?
+    private let isDistinct: Bool
+    private let position: Position
+    private let participants: [UserID]
+    private let isParticipant: Bool
+    private let messageCount: Int64
+    private let uncounted: Int64
+    private let hidden: Int64
+    private let lastMessage: MessageContent?
+    private let receiptPolicy: ReceiptPolicy
+    private let paths: [String]?
+    private let values: [String]?
 
-    /// Reads a view. nil if the id is null.
-    init?(_ row: Row, by columns: ViewColumns) throws(PostgresError) {
-        guard let uuid = try row[optional: columns.id] else { return nil }
-        id = ConversationID(rawValue: uuid)
-        createdAt = StrataModel.Timestamp(try row[columns.createdAt])
-        isDistinct = try row[columns.isDistinct]
-        position = Position(try row[columns.position])
-        participants = try row[columns.participants].map { UserID(trusted: $0) }
-        isParticipant = try row[columns.isParticipant]
-        messageCount = try row[columns.messageCount]
-        uncounted = try row[columns.uncounted]
-        hidden = try row[columns.hidden]
-        lastMessage = try MessageRow(row, by: columns.lastMessage)
-        receiptPolicy = ReceiptPolicy(try row[columns.receiptPolicy])
-        if let paths = try row[optional: columns.paths], let values = try row[optional: columns.values] {
-            tree = .with {
-                $0.leaves = zip(paths, values)
-                    .map { path, value in
-                        .with {
-                            $0.path = path
-                            $0.value = value
-                        }
+    private enum CodingKeys: String, CodingKey {
+        case id = "conversationID"
+        case lastMessage = "last_"
+        case values = "vals"
+        case createdAt, isDistinct, position, participants, isParticipant, messageCount, uncounted, hidden
+        case receiptPolicy, paths
+    }
+
+    /// The metadata tree. nil: it was not read, or is too large for the answer.
+    var tree: ProtoTree? {
+        guard let paths, let values else { return nil }
+        return .with {
+            $0.leaves = zip(paths, values)
+                .map { path, value in
+                    .with {
+                        $0.path = path
+                        $0.value = value
                     }
-            }
-        } else {
-            tree = nil
+                }
         }
     }
 
@@ -67,41 +61,8 @@ struct ViewRow {
                 participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil,
                 position: position,
                 epoch: epoch, receiptPolicy: receiptPolicy),
-            isParticipant: isParticipant, lastMessage: lastMessage?.message(identities),
+            isParticipant: isParticipant, lastMessage: lastMessage?.message(in: id, receiptPolicy, identities),
             counts: UserCounts(excluded: uncounted, hidden: hidden, position: position), messageCount: messageCount)
-    }
-}
-
-/// The columns of the type `view_row`.
-struct ViewColumns: ColumnSet {
-    fileprivate let id: Column<UUID>
-    fileprivate let createdAt: Column<PostgresTimestamp>
-    fileprivate let isDistinct: Column<Bool>
-    fileprivate let position: Column<Int64>
-    fileprivate let participants: Column<[String]>
-    fileprivate let isParticipant: Column<Bool>
-    fileprivate let messageCount: Column<Int64>
-    fileprivate let uncounted: Column<Int64>
-    fileprivate let hidden: Column<Int64>
-    fileprivate let lastMessage: MessageColumns
-    fileprivate let receiptPolicy: Column<Int64>
-    fileprivate let paths: Column<[String]>
-    fileprivate let values: Column<[String]>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        id = try names.column("conversation_id")
-        createdAt = try names.column("created_at")
-        isDistinct = try names.column("is_distinct")
-        position = try names.column("position")
-        participants = try names.column("participants")
-        isParticipant = try names.column("is_participant")
-        messageCount = try names.column("message_count")
-        uncounted = try names.column("uncounted")
-        hidden = try names.column("hidden")
-        lastMessage = try MessageColumns(lastInView: &names)
-        receiptPolicy = try names.column("receipt_policy")
-        paths = try names.column("paths")
-        values = try names.column("vals")
     }
 }
 

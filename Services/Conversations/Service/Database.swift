@@ -21,9 +21,9 @@ struct Database: Sendable {
     /// - Parameter lockKey: the key of the conversation that the query locks, `UInt64(hashing:)`. nil: it locks
     ///   nothing.
     /// - Throws: the failure for the client, see `Failure(postgres:)`.
-    func run(
-        _ query: some PostgresQuery, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Rows {
+    func run<Query: PostgresQuery>(
+        _ query: Query, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> [Query.Row] where Query.Columns == NoColumns {
         do {
             return try await hot.query(query, lockKey: lockKey, deadline: deadline)
         } catch {
@@ -33,7 +33,9 @@ struct Database: Sendable {
 
     /// Runs a query on ``exclusive``.
     /// - Throws: the failure for the client, see `Failure(postgres:)`.
-    func runExclusive(_ query: some PostgresQuery, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+    func runExclusive<Query: PostgresQuery>(
+        _ query: Query, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> [Query.Row] where Query.Columns == NoColumns {
         do {
             return try await exclusive.query(query, deadline: deadline)
         } catch {
@@ -43,17 +45,15 @@ struct Database: Sendable {
 
     /// Runs a query on ``exclusive`` for a user. While other users wait, a user gets at most their share of the
     /// connections.
-    func runExclusive(_ query: some PostgresQuery, for caller: Caller) async throws(Failure) -> Rows {
+    func runExclusive<Query: PostgresQuery>(
+        _ query: Query, for caller: Caller
+    ) async throws(Failure) -> [Query.Row] where Query.Columns == NoColumns {
         do {
             return try await exclusive.query(query, user: caller.fairShareKey, deadline: caller.deadline)
         } catch {
             throw Failure(postgres: error)
         }
     }
-}
-
-extension StrataModel.Timestamp {
-    init(_ time: PostgresTimestamp) { self.init(microseconds: time.microseconds) }
 }
 
 extension PostgresTimestamp {

@@ -101,7 +101,7 @@ struct Maintenance: Service {
     }
 
     private func step<Query: PostgresQuery>(_ name: String, _ query: Query) -> SweepingStep
-    where Query.Columns == SweepColumns {
+    where Query.Row == SweepRow, Query.Columns == NoColumns {
         SweepingStep(name: name) { (deadline) async throws(Failure) -> Int64 in
             try await sweep(query, deadline: deadline)
         }
@@ -110,44 +110,29 @@ struct Maintenance: Service {
     /// Repeats a query until no rows are left, or until the deadline. The next turn does the rest.
     private func sweep<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Int64 where Query.Columns == SweepColumns {
+    ) async throws(Failure) -> Int64 where Query.Row == SweepRow, Query.Columns == NoColumns {
         var total: Int64 = 0
         while ContinuousClock.now < deadline {
             let rows = try await database.runExclusive(query, deadline: deadline + Self.statementTime)
-            let (lookedAt, removed): (Int64, Int64)
-            do throws(PostgresError) {
-                guard let row = rows.first else { return total }
-                let columns = try rows.columns(of: Query.self)
-                (lookedAt, removed) = (try row[columns.lookedAt], try row[columns.removed])
-            } catch {
-                throw Failure(postgres: error)
-            }
-            if lookedAt == 0 { return total }
-            total += removed
-            swept.increment(by: removed)
+            guard let row = rows.first, row.lookedAt > 0 else { return total }
+            total += row.removed
+            swept.increment(by: row.removed)
         }
         return total
     }
 }
 
-/// The result columns of the sweeping statements.
-struct SweepColumns: ColumnSet {
+/// The row of the sweeping statements.
+struct SweepRow: Decodable {
     /// The number of processed rows. 0: none are left.
-    let lookedAt: Column<Int64>
-    let removed: Column<Int64>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        lookedAt = try names.column("looked_at")
-        removed = try names.column("removed")
-    }
+    let lookedAt: Int64
+    let removed: Int64
 }
 
 /// Creates the partitions that are needed next, and drops expired ones.
 struct MaintainPartitions: PostgresQuery {
     /// The retention time in seconds.
     let retention: Int64
-
-    typealias Columns = NoColumns
 
     static let statement = Statement(
         "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')",
@@ -160,7 +145,7 @@ struct MaintainPartitions: PostgresQuery {
 struct SweepTrees: PostgresQuery {
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "maintenance.trees", sql: "SELECT s AS looked_at, s AS removed FROM metadata.sweep($1::int8) s",
@@ -173,7 +158,7 @@ struct SweepTrees: PostgresQuery {
 struct SweepAdditions: PostgresQuery {
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "maintenance.additions",
@@ -188,7 +173,7 @@ struct SweepMutations: PostgresQuery {
     let retention: Int64
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "maintenance.mutations",
@@ -206,7 +191,7 @@ struct SweepLogs: PostgresQuery {
     /// The maximum number of rows of each kind.
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "maintenance.logs",
@@ -223,7 +208,7 @@ struct SweepDeleted: PostgresQuery {
     /// The maximum number of rows of each kind.
     let limit: Int64
 
-    typealias Columns = SweepColumns
+    typealias Row = SweepRow
 
     static let statement = Statement(
         "maintenance.deleted",

@@ -65,18 +65,14 @@ final class HeadsCache: Sendable {
         let rows = try await database.runExclusive(
             ReadHeads(since: since == 0 ? nil : PostgresTimestamp(microseconds: since)), deadline: deadline)
         var response = ProtoHeadsResponse()
-        let columns = try rows.columns(of: ReadHeads.self)
         for row in rows {
-            let (app, user) = (try row[optional: columns.app], try row[optional: columns.user])
-            let (conversation, position) = (
-                try row[optional: columns.conversation], try row[optional: columns.position] ?? 0
-            )
-            switch (try row[columns.entry], app, user, conversation) {
-            case (0, _, _, _): response.asOf = try row[columns.asOf].microseconds
+            let position = row.position ?? 0
+            switch (row.entry, row.appID, row.userID, row.conversationID) {
+            case (0, _, _, _): response.asOf = row.asOf?.microseconds ?? 0
             case (1, _, _, let conversation?):
                 response.heads.append(
                     .with {
-                        $0.conversationID = Data(uuid: conversation)
+                        $0.conversationID = Data(conversation)
                         // The contract has one message for a position in a log. In this answer, the position is the
                         // head.
                         $0.after = position
@@ -84,16 +80,16 @@ final class HeadsCache: Sendable {
             case (2, let app?, let user?, let conversation?):
                 response.added.append(
                     .with {
-                        $0.appID = Data(uuid: app)
-                        $0.userID = user
-                        $0.conversationID = Data(uuid: conversation)
+                        $0.appID = Data(app)
+                        $0.userID = user.rawValue
+                        $0.conversationID = Data(conversation)
                         $0.position = position
                     })
             case (3, let app?, let user?, _):
                 response.users.append(
                     .with {
-                        $0.appID = Data(uuid: app)
-                        $0.userID = user
+                        $0.appID = Data(app)
+                        $0.userID = user.rawValue
                         $0.position = position
                     })
             default: continue

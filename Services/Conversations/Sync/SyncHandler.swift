@@ -36,13 +36,16 @@ struct SyncHandler: CallHandler {
     {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let since = PostgresTimestamp(microseconds: request.since)
-        let rows: Rows
+        let rows: [ReadBaseline.Row]
+        var epoch: ReplayBaseline.Row?
         if request.wantsEpoch {
             let known = support.epoch.checkQuery
-            rows = try await database.runExclusive(
+            let replayed = try await database.runExclusive(
                 ReplayBaseline(
                     app: caller.app, user: caller.user, since: since, knownEpoch: known.epoch, walEnd: known.walEnd),
                 for: caller)
+            rows = replayed.map(\.baseline)
+            epoch = replayed.first { $0.epoch != nil }
         } else if request.recent > 0 {
             let begin = PostgresTimestamp(microseconds: request.notBefore)
             rows = try await database.runExclusive(
@@ -53,33 +56,31 @@ struct SyncHandler: CallHandler {
                 ReadBaseline(app: caller.app, user: caller.user, since: since), for: caller)
         }
         var response = ProtoBaselineResponse()
-        let columns = try rows.columns(BaselineColumns.self)
         for row in rows {
-            let (position, after) = (try row[columns.position], try row[columns.after])
-            guard let conversation = try row[optional: columns.conversation] else {
-                response.userPosition = position
-                response.userAfter = after
-                response.asOf = StrataModel.Timestamp(try row[columns.asOf]).microseconds
-                response.complete = try row[columns.complete]
-                guard request.wantsEpoch else { continue }
-                let epoch = try rows.columns(EpochColumns.self)
-                response.epoch = try row[epoch.epoch]
-                if try !row[epoch.isCertain] { response.complete = false }
+            guard let conversation = row.conversationID else {
+                response.userPosition = row.position
+                response.userAfter = row.after
+                response.asOf = row.asOf?.microseconds ?? 0
+                response.complete = row.complete ?? false
                 continue
             }
             response.entries.append(
-                try .with {
-                    $0.conversationID = Data(uuid: conversation)
-                    $0.position = position
-                    $0.after = after
-                    $0.numbers.uncounted = try row[columns.uncounted]
-                    $0.numbers.hidden = try row[columns.hidden]
-                    $0.numbers.position = position
-                    $0.messageCount = try row[columns.messageCount]
-                    $0.isParticipant = try row[columns.isParticipant]
-                    $0.oldestAt =
-                        try row[optional: columns.oldestAt].map { StrataModel.Timestamp($0).microseconds } ?? 0
+                .with {
+                    $0.conversationID = Data(conversation)
+                    $0.position = row.position
+                    $0.after = row.after
+                    $0.numbers.uncounted = row.uncounted ?? 0
+                    $0.numbers.hidden = row.hidden ?? 0
+                    $0.numbers.position = row.position
+                    $0.messageCount = row.messageCount ?? 0
+                    $0.isParticipant = row.isParticipant ?? false
+                    $0.oldestAt = row.oldestAt?.microseconds ?? 0
                 })
+        }
+        if request.wantsEpoch {
+            guard let text = epoch?.epoch, let isCertain = epoch?.isCertain else { throw Failure.unexpected }
+            response.epoch = text
+            if !isCertain { response.complete = false }
         }
         return response
     }
@@ -114,14 +115,12 @@ struct SyncHandler: CallHandler {
     {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let ids = try request.cursors.map { try ConversationID(contract: $0.conversationID).rawValue }
-        let rows = try await database.runExclusive(
+        let log = try await database.runExclusive(
             ReadLogs(
                 app: caller.app, user: caller.user, conversations: ids, afters: request.cursors.map(\.after),
                 userAfter: request.hasUserAfter ? request.userAfter : nil,
                 limit: Int64(min(max(request.limit, 1), Self.readLimit)),
                 maxBytes: ServiceContext.bound(request.maxBytes)), for: caller)
-        let columns = try rows.columns(of: ReadLogs.self)
-        let log = try rows.map { try LogRow($0, by: columns) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
@@ -157,7 +156,7 @@ struct SyncHandler: CallHandler {
                         $0.numbers = ProtoUserNumbers(row.counts)
                         $0.messageCount = row.messageCount
                         $0.isParticipant = row.flag
-                        $0.isListed = row.isListed
+                        $0.isListed = row.isListed ?? false
                     })
             case .override: continue
             }
@@ -171,13 +170,11 @@ struct SyncHandler: CallHandler {
         _ request: ProtoReadChangesRequest, in context: RPCContext
     ) async throws -> ProtoReadChangesResponse {
         let id = try ConversationID(contract: request.conversationID)
-        let rows = try await database.run(
+        let log = try await database.run(
             ReadChanges(
                 conversation: id, after: request.after, limit: Int64(min(max(request.limit, 1), Self.readLimit)),
                 users: request.userIds,
                 maxBytes: ServiceContext.bound(request.maxBytes)), deadline: context.deadline)
-        let columns = try rows.columns(of: ReadChanges.self)
-        let log = try rows.map { try LogRow($0, by: columns) }
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)

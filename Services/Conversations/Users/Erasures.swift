@@ -90,7 +90,7 @@ final class Erasures: Service {
         let rows = try await database.runExclusive(
             AppsWithErasures(after: .random(), limit: Self.appBatch), deadline: deadline)
         guard let row = rows.first else { return false }
-        var apps = try rows.columns(of: AppsWithErasures.self).apps(in: row)
+        var apps = Set(row.apps)
         // An app may have no work for this instance, if other instances work on all of its users.
         while let app = turns.withLock({ $0.next(among: apps) }) {
             let start = ContinuousClock.now
@@ -109,26 +109,24 @@ final class Erasures: Service {
     /// - Returns: false if the app has no work at the moment.
     private func step(for app: AppID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await database.runExclusive(EraseSome(app: app, limit: Self.batch), deadline: deadline)
-        let columns = try rows.columns(of: EraseSome.self)
-        guard let header = rows.first, try header[columns.outcome] != "idle" else { return false }
-        guard let first = rows.dropFirst().first else { return true }
-        let user = UserID(trusted: try first[columns.user])
+        guard let header = rows.first, header.outcome != "idle" else { return false }
+        let erased = rows.compactMap(\.change)
+        guard let user = erased.first?.userID else { return true }
         // Read the identity from the database, because a cached one may be older than the erasure.
         let identities = try await directory.full([user], in: app, deadline: deadline).mapValues(\.basic)
-        var changes: [Change] = []
-        for row in rows.dropFirst() {
-            guard let message = try MessageRow(row, by: columns.message) else { continue }
-            changes.append(
-                Change(
-                    appID: app, conversationID: message.conversationID, position: Position(try row[columns.position]),
-                    createdAt: StrataModel.Timestamp(try row[columns.createdAt]), actor: user, origin: nil,
-                    messageCount: try row[columns.messageCount], counts: [:],
-                    content: .partsChanged(
-                        id: message.id, ordinal: message.ordinal, [.allReplaced], message.message(identities)),
-                    hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? []))
+        let changes = erased.compactMap { change -> Change? in
+            guard let message = change.message else { return nil }
+            return Change(
+                appID: app, conversationID: message.conversationID, position: change.place.position,
+                createdAt: change.place.createdAt, actor: user, origin: nil, messageCount: change.messageCount,
+                counts: [:],
+                content: .partsChanged(
+                    id: message.content.id, ordinal: message.content.ordinal, [.allReplaced],
+                    message.message(identities)),
+                hiddenFrom: change.hiddenFrom ?? [])
         }
         publisher.publish(changes)
-        erased.increment(by: changes.count)
+        self.erased.increment(by: changes.count)
         return true
     }
 }

@@ -9,7 +9,7 @@ struct IdentityAnnouncer: Sendable {
 
     /// Sends the complete identity, because a packet contains the value of each property.
     /// - Parameter entries: the new entries in the recipients' logs. nil: the identity has not changed.
-    func announce(_ identity: Identity, to entries: [UserLogEntriesColumns.Entry]?, in app: AppID) {
+    func announce(_ identity: Identity, to entries: [UserLogEntries.Entry]?, in app: AppID) {
         guard let entries else { return }
         directory.forget(identity.basic.userID, in: app)
         publisher.notify(

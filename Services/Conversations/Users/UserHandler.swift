@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -66,8 +67,7 @@ struct UserHandler: CallHandler {
             keys: write.keys)
         _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let (row, columns) = (written.rows[0], try written.columns(of: WriteIdentity.self))
-            switch try row[columns.outcome] {
+            switch written.row.outcome {
             case "ok": break
             case "none": return .empty
             case "id_in_use": throw Failure(.idInUse, "This user has an identity already.")
@@ -75,9 +75,9 @@ struct UserHandler: CallHandler {
                 throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
             default: throw Failure.notFound("identity")
             }
-            let identity = try columns.identity.identity(in: row)
+            guard let identity = try written.row.identity?.identity else { throw Failure.unexpected }
             support.directory.forget(user, in: caller.app)
-            announcer.announce(identity, to: try columns.told.entries(in: row), in: caller.app)
+            announcer.announce(identity, to: try written.row.told?.entries, in: caller.app)
             return .empty
         }
         return ProtoEmpty()
@@ -91,8 +91,7 @@ struct UserHandler: CallHandler {
         let query = SuspendUser(app: caller.app, user: user, isSuspended: request.isSuspended)
         _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let columns = try written.columns(of: SuspendUser.self)
-            guard try written.rows[0][columns.outcome] != "not_found" else { throw Failure.notFound("user") }
+            guard written.row.outcome != "not_found" else { throw Failure.notFound("user") }
             // Repeat the notice even if the user was already suspended; the first one may have been lost.
             if query.isSuspended { closeSockets(of: user, in: caller.app) }
             return .empty
@@ -115,18 +114,18 @@ struct UserHandler: CallHandler {
                 app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from),
             deadline: context.deadline
         )
-        let (header, columns) = (try support.row(rows), try rows.columns(of: ListSessions.self))
+        let header = try support.row(rows)
         // An ended session is not found either, because its place in the list is unknown.
-        guard try header[columns.outcome] == "ok" else { throw Failure.notFound("session") }
-        return try .with {
-            $0.total = try header[columns.total]
-            $0.sessions = try rows.dropFirst()
-                .map { row in
-                    try .with {
-                        $0.id = Data(uuid: try row[columns.id])
-                        $0.createdAt = try row[columns.createdAt].microseconds
-                        $0.usedAt = try row[columns.usedAt].microseconds
-                        $0.expiresAt = try row[columns.expiresAt].microseconds
+        guard header.outcome == "ok" else { throw Failure.notFound("session") }
+        return .with {
+            $0.total = header.total ?? 0
+            $0.sessions = rows.compactMap(\.session)
+                .map { session in
+                    .with {
+                        $0.id = Data(uuid: session.sessionID)
+                        $0.createdAt = session.createdAt.microseconds
+                        $0.usedAt = session.usedAt.microseconds
+                        $0.expiresAt = session.expiresAt.microseconds
                     }
                 }
         }
@@ -141,7 +140,7 @@ struct UserHandler: CallHandler {
             app: caller.app, user: user, session: request.hasID ? UUID(contract: request.id) : nil)
         return try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let digests = try written.rows[0][try written.columns(of: EndUserSessions.self).digests]
+            let digests = written.row.digests
             if digests.count > Self.noticeLimit {
                 closeSockets(of: user, in: caller.app)
             } else {
@@ -166,9 +165,7 @@ struct UserHandler: CallHandler {
             strangerAdditionsPerHour: request.hasStrangerAdditionsPerHour ? request.strangerAdditionsPerHour : nil)
         _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
-            guard try written.rows[0][try written.columns(of: SetApp.self).outcome] == "ok" else {
-                throw Failure.invalidApp
-            }
+            guard written.row.outcome == "ok" else { throw Failure.invalidApp }
             return .empty
         }
         guard request.hasSessionTtl, request.sessionTtl > 0 else { return ProtoEmpty() }
@@ -177,7 +174,7 @@ struct UserHandler: CallHandler {
         while let after = last {
             let rows = try await database.runExclusive(
                 ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
-            last = try support.row(rows)[optional: rows.columns(of: ShortenSessions.self).last]
+            last = try support.row(rows).last
         }
         return ProtoEmpty()
     }
@@ -197,7 +194,7 @@ struct UserHandler: CallHandler {
                 app: caller.app, users: users, notification: request.notification, overrides: request.overrides,
                 badges: badges)
             guard let written = try await support.write(query, for: caller) else { return nil }
-            guard try written.rows[0][try written.columns(of: PushNotification.self).outcome] == "ok" else {
+            guard written.row.outcome == "ok" else {
                 throw Failure(
                     .invalidOperation,
                     "No active webhook of this app takes the event Push, so nothing can send this notification.")
@@ -215,9 +212,8 @@ struct UserHandler: CallHandler {
         for start in stride(from: 0, to: users.count, by: Self.badgeBatch) {
             let some = users[start..<min(start + Self.badgeBatch, users.count)]
             let rows = try await database.runExclusive(PushBadges(app: app, users: some), deadline: deadline)
-            let columns = try rows.columns(of: PushBadges.self)
             if rows.isEmpty { return [] }
-            for row in rows { badges.append(try row[optional: columns.badge]) }
+            badges += rows.map(\.badge)
         }
         return badges
     }
@@ -229,19 +225,16 @@ struct UserHandler: CallHandler {
             let query = SetBadge(app: caller.app, user: user, count: request.externalUnreadCount)
             _ = try await support.idempotent(caller) {
                 guard let written = try await support.write(query, for: caller) else { return nil }
-                guard try written.rows[0][try written.columns(of: SetBadge.self).outcome] != "not_found" else {
-                    throw Failure.notFound("user")
-                }
+                guard written.row.outcome != "not_found" else { throw Failure.notFound("user") }
                 return .empty
             }
         }
         let rows = try await database.runExclusive(GetBadge(app: caller.app, user: user), deadline: context.deadline)
         guard let row = rows.first else { throw Failure.notFound("user") }
-        let columns = try rows.columns(of: GetBadge.self)
-        return try .with {
-            $0.externalUnreadCount = try row[columns.external]
-            $0.unreadConversationCount = try row[columns.conversations]
-            $0.unreadMessageCount = try row[columns.messages]
+        return .with {
+            $0.externalUnreadCount = row.externalUnreadCount
+            $0.unreadConversationCount = row.unreadConversationCount
+            $0.unreadMessageCount = row.unreadMessageCount
         }
     }
 
@@ -253,12 +246,11 @@ struct UserHandler: CallHandler {
         let query = EraseUser(app: caller.app, user: user)
         _ = try await support.idempotent(caller) {
             guard let written = try await support.write(query, for: caller) else { return nil }
-            let (row, columns) = (written.rows[0], try written.columns(of: EraseUser.self))
-            guard try row[columns.outcome] == "ok" else { throw Failure.notFound("user") }
+            guard written.row.outcome == "ok" else { throw Failure.notFound("user") }
             support.directory.forget(user, in: caller.app)
             closeSockets(of: user, in: caller.app)
             announcer.announce(
-                Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: caller.app)
+                Identity(basic: BasicIdentity(userID: user)), to: try written.row.told?.entries, in: caller.app)
             erasures.wake()
             return .empty
         }

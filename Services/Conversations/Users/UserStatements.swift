@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -16,12 +17,10 @@ struct WriteIdentity: WriteQuery {
     /// JSON object: keys of the metadata. null removes a key.
     let keys: String
 
-    typealias Columns = IdentityWriteColumns
-
     static let statement = WriteStatement(
         "identity.write",
         columns:
-            "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityColumns.selected(from: "(r.profile)"))",
+            "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityRow.selected(from: "(r.profile)"))",
         function: "conversations.write_identity", arguments: ["$1", "$2", "$3", "$4::jsonb", "$5::jsonb", "$6::jsonb"],
         place: WriteStatement.RecordExpressions())
 
@@ -31,19 +30,12 @@ struct WriteIdentity: WriteQuery {
             metadata.map { .jsonb($0) } ?? .null, .jsonb(keys),
         ]
     }
-}
 
-/// The result columns of ``WriteIdentity``.
-struct IdentityWriteColumns: ColumnSet {
-    let outcome: Column<String>
-    let told: UserLogEntriesColumns
-    /// The identity, for the outcomes `ok` and `none`.
-    let identity: IdentityColumns
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        told = try UserLogEntriesColumns(&names)
-        identity = try IdentityColumns(&names)
+    struct Row: Decodable {
+        let outcome: String
+        let told: UserLogEntries?
+        /// The identity, for the outcomes `ok` and `none`.
+        let identity: IdentityRow?
     }
 }
 
@@ -53,7 +45,7 @@ struct SuspendUser: WriteQuery {
     let user: UserID
     let isSuspended: Bool
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "user.suspend", columns: "r AS outcome", function: "conversations.suspend_user", arguments: ["$1", "$2", "$3"],
@@ -70,30 +62,24 @@ struct ListSessions: PostgresQuery {
     /// The last session of the previous page. nil: the first page.
     let from: UUID?
 
-    typealias Columns = SessionListColumns
-
     static let statement = Statement(
         "session.list", sql: "SELECT l.* FROM conversations.list_sessions($1, $2, $3::int8, $4) l", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
-}
 
-/// The result columns of ``ListSessions``: the outcome and the total in the first row, then a session in each row.
-struct SessionListColumns: ColumnSet {
-    let outcome: Column<String>
-    let total: Column<Int64>
-    let id: Column<UUID>
-    let createdAt: Column<PostgresTimestamp>
-    let usedAt: Column<PostgresTimestamp>
-    let expiresAt: Column<PostgresTimestamp>
+    struct Row: Decodable {
+        /// The outcome and the total, in the first row.
+        let outcome: String?
+        let total: Int64?
+        /// A session, in each other row.
+        let session: Session?
 
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        total = try names.column("total")
-        id = try names.column("session_id")
-        createdAt = try names.column("created_at")
-        usedAt = try names.column("used_at")
-        expiresAt = try names.column("expires_at")
+        struct Session: Decodable {
+            let sessionID: UUID
+            let createdAt: StrataModel.Timestamp
+            let usedAt: StrataModel.Timestamp
+            let expiresAt: StrataModel.Timestamp
+        }
     }
 }
 
@@ -103,24 +89,16 @@ struct EndUserSessions: WriteQuery {
     /// The session to end. nil: all of the user's sessions.
     let session: UUID?
 
-    typealias Columns = EndedSessionsColumns
-
     static let statement = WriteStatement(
         "session.end_of_user", columns: "r.outcome, r.digests", function: "conversations.end_user_sessions",
         arguments: ["$1", "$2", "$3"],
         place: WriteStatement.RecordExpressions())
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
-}
 
-/// The result columns of ``EndUserSessions``.
-struct EndedSessionsColumns: ColumnSet {
-    let outcome: Column<String>
-    let digests: Column<[[UInt8]]>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        digests = try names.column("digests")
+    struct Row: Decodable {
+        let outcome: String
+        let digests: [[UInt8]]
     }
 }
 
@@ -134,7 +112,7 @@ struct SetApp: WriteQuery {
     let participantsAddedBy: String?
     let strangerAdditionsPerHour: Int64?
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "app.set", columns: "r AS outcome", function: "conversations.set_app",
@@ -157,21 +135,14 @@ struct ShortenSessions: PostgresQuery {
     let after: String
     let limit: Int64
 
-    typealias Columns = LastUserColumns
-
     static let statement = Statement(
         "session.shorten", sql: "SELECT conversations.shorten_sessions($1, $2, $3::int8) AS last", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(after), .int8(limit)] }
-}
 
-/// The result columns of ``ShortenSessions``.
-struct LastUserColumns: ColumnSet {
-    /// The last user of the batch. Null: no users are left.
-    let last: Column<String>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        last = try names.column("last")
+    struct Row: Decodable {
+        /// The last user of the batch. nil: no users are left.
+        let last: String?
     }
 }
 
@@ -181,7 +152,7 @@ struct SetBadge: WriteQuery {
     let user: UserID
     let count: Int64
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "badge.set", columns: "r AS outcome", function: "conversations.set_badge", arguments: ["$1", "$2", "$3::int8"],
@@ -195,8 +166,6 @@ struct GetBadge: PostgresQuery {
     let app: AppID
     let user: UserID
 
-    typealias Columns = BadgeColumns
-
     static let statement = Statement(
         "badge.get",
         sql: """
@@ -204,18 +173,11 @@ struct GetBadge: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
-}
 
-/// The result columns of ``GetBadge``.
-struct BadgeColumns: ColumnSet {
-    let external: Column<Int64>
-    let conversations: Column<Int64>
-    let messages: Column<Int64>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        external = try names.column("external_unread_count")
-        conversations = try names.column("unread_conversation_count")
-        messages = try names.column("unread_message_count")
+    struct Row: Decodable {
+        let externalUnreadCount: Int64
+        let unreadConversationCount: Int64
+        let unreadMessageCount: Int64
     }
 }
 
@@ -230,7 +192,7 @@ struct PushNotification: WriteQuery {
     /// The badge of each user. nil: the app shows no badge. Empty: the badges are counted with the push.
     let badges: [Int64?]
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "push.notification", columns: "r AS outcome", function: "conversations.push_notification",
@@ -250,8 +212,6 @@ struct PushBadges: PostgresQuery {
     let app: AppID
     let users: ArraySlice<UserID>
 
-    typealias Columns = PushBadgeColumns
-
     static let statement = Statement(
         "push.badges",
         sql: """
@@ -260,14 +220,11 @@ struct PushBadges: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue))] }
-}
 
-/// The result columns of ``PushBadges``.
-struct PushBadgeColumns: ColumnSet {
-    /// The badge. Null: the app shows none, or has no such user.
-    let badge: Column<Int64>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) { badge = try names.column("badge") }
+    struct Row: Decodable {
+        /// The badge. nil: the app shows none, or has no such user.
+        let badge: Int64?
+    }
 }
 
 /// Erases a user's account and stores the pending erasure of the user's messages.
@@ -275,24 +232,16 @@ struct EraseUser: WriteQuery {
     let app: AppID
     let user: UserID
 
-    typealias Columns = UserEraseColumns
-
     static let statement = WriteStatement(
         "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"],
         place: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
-}
 
-/// The result columns of ``EraseUser``.
-struct UserEraseColumns: ColumnSet {
-    let outcome: Column<String>
-    let told: UserLogEntriesColumns
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        told = try UserLogEntriesColumns(&names)
+    struct Row: Decodable {
+        let outcome: String
+        let told: UserLogEntries?
     }
 }
 
@@ -302,7 +251,7 @@ struct AppsWithErasures: PostgresQuery {
     let after: AppID
     let limit: Int64
 
-    typealias Columns = AppsColumns
+    typealias Row = AppsRow
 
     static let statement = Statement(
         "user.erase_some_apps", sql: "SELECT conversations.apps_with_erasures($1, $2) AS apps", isIdempotent: true)
@@ -316,37 +265,31 @@ struct EraseSome: PostgresQuery {
     /// The maximum number of messages whose parts are erased.
     let limit: Int64
 
-    typealias Columns = EraseSomeColumns
-
     static let statement = Statement(
         "user.erase_some",
         sql: """
             SELECT e.outcome, e.user_id, e.position, e.created_at, e.message_count,
-                \(MessageColumns.selected(from: "e.message", prefix: "m_")), e.hidden_from
+                \(MessageRow.selected(from: "e.message", prefix: "m_")), e.hidden_from
             FROM conversations.erase_some($1, $2::int8) e
             """)
 
     var parameters: [Value] { [.uuid(app.rawValue), .int8(limit)] }
-}
 
-/// The result columns of ``EraseSome``: the outcome in the first row, then a change in each row.
-struct EraseSomeColumns: ColumnSet {
-    let outcome: Column<String>
-    let user: Column<String>
-    let position: Column<Int64>
-    let createdAt: Column<PostgresTimestamp>
-    let messageCount: Column<Int64>
-    let message: MessageColumns
-    /// The participants from whom a block hides the message. Null: none.
-    let hiddenFrom: Column<[String]>
+    struct Row: Decodable {
+        /// The outcome, in the first row.
+        let outcome: String?
+        /// A change, in each other row.
+        let change: Change?
 
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        outcome = try names.column("outcome")
-        user = try names.column("user_id")
-        position = try names.column("position")
-        createdAt = try names.column("created_at")
-        messageCount = try names.column("message_count")
-        message = try MessageColumns(&names, prefix: "m_")
-        hiddenFrom = try names.column("hidden_from")
+        struct Change: Decodable {
+            let userID: UserID
+            let place: LogPlace
+            let messageCount: Int64
+            let message: MessageRow?
+            /// The participants from whom a block hides the message. nil: none.
+            let hiddenFrom: [UserID]?
+
+            enum CodingKeys: String, CodingKey { case userID, place, messageCount, message = "m_", hiddenFrom }
+        }
     }
 }

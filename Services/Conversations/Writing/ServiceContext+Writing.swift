@@ -16,9 +16,9 @@ extension ServiceContext {
 
     /// Runs a writing function, with the caller's idempotency key if there is one.
     /// - Returns: nil if the change was carried out before, or another request is carrying it out.
-    func write(
-        _ query: some WriteQuery, for caller: Caller, on route: Route = .exclusive
-    ) async throws(Failure) -> WriteResult? {
+    func write<Query: WriteQuery>(
+        _ query: Query, for caller: Caller, on route: Route = .exclusive
+    ) async throws(Failure) -> WriteResult<Query.Row>? {
         let (statement, parameters) = query.statement(
             by: caller.user, in: caller.app, as: caller.idempotencyKey,
             isRecorded: recordedApps?.mayHaveHooks(caller.app) ?? false)
@@ -85,7 +85,7 @@ struct ChangeNothing: WriteQuery {
     let app: AppID
     let conversation: ConversationID
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "mutation.nothing", columns: "r.outcome", function: "conversations.change_nothing", arguments: ["$1", "$2"],

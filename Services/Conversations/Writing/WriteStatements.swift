@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import Mutations
 import Postgres
 import StrataModel
@@ -17,8 +18,6 @@ struct CreateConversation: WriteQuery {
     let receiptPolicy: Int64
     /// True if the app's limits on adding users apply.
     let isLimited: Bool
-
-    typealias Columns = ConversationCreateColumns
 
     static let statement = WriteStatement(
         "conversation.create",
@@ -39,6 +38,16 @@ struct CreateConversation: WriteQuery {
             Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy), .bool(isLimited),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        let changedAt: StrataModel.Timestamp?
+        /// The entry in the user's own log, if a hidden conversation is shown again.
+        let shown: LogPlace?
+        let view: ViewRow?
+
+        enum CodingKeys: String, CodingKey { case outcome, changedAt, shown = "user_", view }
+    }
 }
 
 /// Changes participants, and optionally metadata.
@@ -54,8 +63,6 @@ struct PatchConversation: WriteQuery {
     let maxBytes: Int?
     /// True if the app's limits on adding users apply.
     let isLimited: Bool
-
-    typealias Columns = ConversationPatchColumns
 
     static let statement = WriteStatement(
         "conversation.patch",
@@ -81,6 +88,29 @@ struct PatchConversation: WriteQuery {
             Value(maxKeys), Value(maxBytes), .bool(isLimited),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        /// The change of the participants.
+        let place: LogPlace?
+        let messageCount: Int64?
+        let added: [UserID]?
+        let removed: [UserID]?
+        let distinctCleared: Bool?
+        let participants: [UserID]?
+        let conversationCreatedAt: StrataModel.Timestamp?
+        let receiptPolicy: ReceiptPolicy?
+        /// The change of the metadata.
+        let metadataPlace: LogPlace?
+        let effects: String?
+        let counts: ChangedCounts
+
+        enum CodingKeys: String, CodingKey {
+            case outcome, place, messageCount, added, removed, distinctCleared, participants, conversationCreatedAt
+            case receiptPolicy, effects, counts
+            case metadataPlace = "metadata_"
+        }
+    }
 }
 
 /// Deletes a conversation for all, or for one user.
@@ -92,8 +122,6 @@ struct DeleteConversation: WriteQuery {
     let leaves: Bool
     let origin: Change.Origin?
     let upTo: Int64?
-
-    typealias Columns = ConversationDeleteColumns
 
     static let statement = WriteStatement(
         "conversation.delete",
@@ -111,6 +139,22 @@ struct DeleteConversation: WriteQuery {
             Value(origin?.connection), Value(origin?.request), Value(upTo),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        let place: LogPlace?
+        let messageCount: Int64?
+        /// The entry in the user's own log.
+        let userPlace: LogPlace?
+        let upTo: Position?
+        let distinctCleared: Bool?
+        let isPartial: Bool?
+        let former: FormerParticipants
+
+        enum CodingKeys: String, CodingKey {
+            case outcome, place, messageCount, userPlace = "user_", upTo, distinctCleared, isPartial, former
+        }
+    }
 }
 
 /// Marks all messages of a conversation as read.
@@ -121,8 +165,6 @@ struct MarkAllRead: WriteQuery {
     let upTo: Int64?
     let audienceLimit: Int
     let origin: Change.Origin?
-
-    typealias Columns = MarkAllReadColumns
 
     static let statement = WriteStatement(
         "conversation.mark_all_read",
@@ -138,6 +180,22 @@ struct MarkAllRead: WriteQuery {
             Value(origin?.connection), Value(origin?.request),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        let upTo: Position?
+        let change: Change?
+
+        struct Change: Decodable {
+            let place: LogPlace
+            let messageCount: Int64
+            let uncounted: Int64
+            let hidden: Int64
+            let told: [UserID]?
+            /// The receipts as JSON, if a block hides a message from the user.
+            let receipts: String?
+        }
+    }
 }
 
 struct SendMessage: WriteQuery {
@@ -152,11 +210,9 @@ struct SendMessage: WriteQuery {
     /// True if the statement may wait for another transaction that uses the message id.
     var mayWaitForID: Bool
 
-    typealias Columns = MessageSendColumns
-
     fileprivate static let columns = """
         r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
-        r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_")), r.hidden_from, r.number_uncounted, r.number_hidden
+        r.bad_content, \(MessageRow.selected(from: "r.message", prefix: "m_")), r.hidden_from, r.number_uncounted, r.number_hidden
         """
 
     static let statement = WriteStatement(
@@ -172,6 +228,42 @@ struct SendMessage: WriteQuery {
             .bool(mayWaitForID),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        let sent: SentMessage?
+        let badContent: ContentID?
+        /// The message that has the id.
+        let message: MessageRow?
+
+        enum CodingKeys: String, CodingKey { case outcome, sent, badContent, message = "m_" }
+    }
+}
+
+/// The columns of a sent message.
+struct SentMessage: Decodable {
+    let place: LogPlace
+    let ordinal: Int64
+    private let recipients: [UserID]
+    private let uncounted: Int64?
+    private let hidden: Int64?
+    let receiptPolicy: ReceiptPolicy
+    private let hiddenFrom: HiddenFrom?
+
+    func recipients(from sender: UserID?) -> [StrataModel.Message.Recipient] {
+        recipients.map { StrataModel.Message.Recipient(userID: $0, status: $0 == sender ? .read : .sent) }
+    }
+
+    /// Returns the users from whom a block hides the message, and the changed counts: theirs, and those of a sender who
+    /// is a participant.
+    func effects(on sender: UserID?) throws(PostgresError) -> (hiddenFrom: [UserID], counts: [UserID: UserCounts]) {
+        let kept = try hiddenFrom?.counts(at: place.position) ?? []
+        var counts = Dictionary(kept.map { ($0.user, $0.counts) }) { first, _ in first }
+        if let sender, let uncounted {
+            counts[sender] = UserCounts(excluded: uncounted, hidden: hidden ?? 0, position: place.position)
+        }
+        return (kept.map(\.user), counts)
+    }
 }
 
 /// Sends a message for the app's own server. Clients' messages have a separate statement (``SendMessage``), because it
@@ -181,7 +273,7 @@ struct SendServerMessage: WriteQuery {
     /// The name of a sender that is not a user.
     let senderName: String?
 
-    typealias Columns = MessageSendColumns
+    typealias Row = SendMessage.Row
 
     static let statement = WriteStatement(
         "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
@@ -202,14 +294,12 @@ struct DeleteMessage: WriteQuery {
     /// The conversation that must contain the message. nil: any.
     var conversation: ConversationID?
 
-    typealias Columns = MessageDeleteColumns
-
     static let statement = WriteStatement(
         "message.delete",
         columns: """
             r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed, r.number_users,
             r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, r.former_users, r.former_positions, r.former_times,
-            r.hidden_from, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            r.hidden_from, \(MessageRow.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(
@@ -220,6 +310,31 @@ struct DeleteMessage: WriteQuery {
             .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .text(mode.rawValue),
             Value(origin?.connection), Value(origin?.request), Value(conversation?.rawValue),
         ]
+    }
+
+    struct Row: Decodable {
+        /// The outcome and the deletion, in the first row.
+        let outcome: String?
+        let conversationID: ConversationID?
+        let place: LogPlace?
+        let messageCount: Int64?
+        let ordinal: Int64?
+        let lastChanged: Bool?
+        let counts: ChangedCounts
+        /// The entry in the user's own log.
+        let userPlace: LogPlace?
+        /// A user who sees another last message than the others, in each other row.
+        let overrideUser: UserID?
+        let former: FormerParticipants
+        let hiddenFrom: [UserID]?
+        let message: MessageRow?
+
+        enum CodingKeys: String, CodingKey {
+            case outcome, conversationID, place, messageCount, ordinal, lastChanged, counts, overrideUser, former
+            case hiddenFrom
+            case userPlace = "user_"
+            case message = "m_"
+        }
     }
 }
 
@@ -235,13 +350,11 @@ struct EditParts: WriteQuery {
     let contents: [ContentID]
     let origin: Change.Origin?
 
-    typealias Columns = PartsEditColumns
-
     static let statement = WriteStatement(
         "message.edit_parts",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.bad_content, r.hidden_from,
-            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            \(MessageRow.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
         place: WriteStatement.RecordExpressions(
@@ -252,6 +365,19 @@ struct EditParts: WriteQuery {
             .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
             .timestamp(time), .uuidArray(contents.map(\.rawValue)), Value(origin?.connection), Value(origin?.request),
         ]
+    }
+
+    struct Row: Decodable {
+        let outcome: String
+        let place: LogPlace?
+        let messageCount: Int64?
+        let badContent: ContentID?
+        let hiddenFrom: [UserID]?
+        let message: MessageRow?
+
+        enum CodingKeys: String, CodingKey {
+            case outcome, place, messageCount, badContent, hiddenFrom, message = "m_"
+        }
     }
 }
 
@@ -264,8 +390,6 @@ struct GiveReceipts: WriteQuery {
     let status: Int64
     let audienceLimit: Int
     let origin: Change.Origin?
-
-    typealias Columns = BulkReceiptColumns
 
     static let statement = WriteStatement(
         "receipt.give_many",
@@ -284,6 +408,13 @@ struct GiveReceipts: WriteQuery {
             .int8(status), .int8(Int64(audienceLimit)), Value(origin?.connection), Value(origin?.request),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        /// Messages that the user does not see in the conversation.
+        let ignored: [MessageID]?
+        let change: ReceiptChange?
+    }
 }
 
 /// Follows users. The rows after the first one are the new entries in the user's own log.
@@ -294,8 +425,6 @@ struct Follow: WriteQuery {
     /// The maximum number of followed users that the user has not met. nil: no limit.
     let limit: Int?
 
-    typealias Columns = FollowColumns
-
     static let statement = WriteStatement(
         "follow.add", columns: "r.*", function: "conversations.follow_users_within",
         arguments: ["$1", "$2", "$3::text[]", "$4"],
@@ -305,6 +434,18 @@ struct Follow: WriteQuery {
     var parameters: [Value] {
         [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue)), Value(limit)]
     }
+
+    struct Row: Decodable {
+        /// The outcome, in the first row.
+        let outcome: String?
+        /// A new entry in the user's own log, in each other row.
+        let entry: Entry?
+
+        struct Entry: Decodable {
+            let followed: UserID
+            let place: LogPlace
+        }
+    }
 }
 
 /// Stops following a user.
@@ -313,7 +454,7 @@ struct Unfollow: WriteQuery {
     let user: UserID
     let followed: String
 
-    typealias Columns = UserEntryColumns
+    typealias Row = UserEntryRow
 
     static let statement = WriteStatement(
         "follow.end", columns: "r.*", function: "conversations.unfollow_user", arguments: ["$1", "$2", "$3"],
@@ -328,7 +469,7 @@ struct GiveAnnouncementReceipt: WriteQuery {
     let announcement: AnnouncementID
     let status: Int64
 
-    typealias Columns = UserEntryColumns
+    typealias Row = UserEntryRow
 
     static let statement = WriteStatement(
         "announcement.receipt", columns: "r.*", function: "conversations.give_announcement_receipt",
@@ -345,7 +486,7 @@ struct RemoveAnnouncement: WriteQuery {
     let user: UserID
     let announcement: AnnouncementID
 
-    typealias Columns = UserEntryColumns
+    typealias Row = UserEntryRow
 
     static let statement = WriteStatement(
         "announcement.remove", columns: "r.*", function: "conversations.remove_announcement",
@@ -368,7 +509,7 @@ struct SetPushToken: WriteQuery {
     /// The maximum number of the user's devices. nil: no limit.
     let limit: Int?
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token",
@@ -390,7 +531,7 @@ struct DeletePushToken: WriteQuery {
     let user: UserID
     let device: String
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = WriteStatement(
         "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token",

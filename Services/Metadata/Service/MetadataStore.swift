@@ -31,7 +31,7 @@ struct MetadataStore: Sendable {
         try await IdempotencyRecord.idempotent(patch.idempotencyKey, until: deadline) {
             try await carryOut(patch, deadline: deadline)
         } find: { idempotencyKey in
-            let rows: Rows
+            let rows: [IdempotencyRecord.Find.Row]
             do throws(PostgresError) {
                 rows = try await exclusive.query(
                     IdempotencyRecord.Find(idempotencyKey, of: patch.actor, in: patch.app), deadline: deadline)
@@ -53,7 +53,8 @@ struct MetadataStore: Sendable {
             origin: patch.origin, maxTreeKeys: limits.keys, maxTreeBytes: limits.bytes,
             isShared: !patch.operations.isLarge)
         var answer = try await write(query, of: patch, deadline: deadline)
-        if query.isShared, try answer?.isLarge == true {
+        // The patch must be repeated alone in its transaction.
+        if query.isShared, answer?.row.outcome == "large" {
             query.isShared = false
             answer = try await write(query, of: patch, deadline: deadline)
         }
@@ -61,14 +62,14 @@ struct MetadataStore: Sendable {
             if patch.idempotencyKey == nil { throw MalformedAnswer() }
             return nil
         }
-        let change = try committedChange(written, of: patch)
+        let change = try committedChange(written.row, of: patch)
         return Committed(change: change, place: written.place ?? LogPosition(position: change?.position))
     }
 
     /// - Returns: nil in the cases of ``carryOut(_:deadline:)``.
     private func write(
         _ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant
-    ) async throws -> WriteResult? {
+    ) async throws -> WriteResult<PatchMetadata.Row>? {
         let (statement, parameters) = query.statement(
             by: patch.actor, in: patch.app, as: patch.idempotencyKey,
             isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
@@ -85,9 +86,8 @@ struct MetadataStore: Sendable {
 
     /// Returns the change that a patch caused; nil if it changed nothing.
     /// - Throws: the ``StrataModel/Failure`` of a refused patch; ``MalformedAnswer`` for an unknown outcome.
-    private func committedChange(_ written: WriteResult, of patch: MetadataPatch) throws -> Change? {
-        let (row, columns) = (written.rows[0], try written.columns(of: PatchMetadata.self))
-        switch try row[columns.outcome] {
+    private func committedChange(_ row: PatchMetadata.Row, of patch: MetadataPatch) throws -> Change? {
+        switch row.outcome {
         case "ok": break
         case "none": return nil
         case "not_found": throw Failure.notFound("conversation")
@@ -97,22 +97,17 @@ struct MetadataStore: Sendable {
         case "too_large": throw limits.tooLarge
         default: throw MalformedAnswer()
         }
+        guard let change = row.change else { throw MalformedAnswer() }
         return Change(
-            appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
-            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds),
-            actor: patch.actor.isAppServer ? nil : patch.actor,
-            origin: patch.origin, messageCount: try row[columns.messageCount], counts: [:],
-            content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
+            appID: patch.app, conversationID: patch.conversation, position: change.position,
+            createdAt: change.createdAt, actor: patch.actor.isAppServer ? nil : patch.actor, origin: patch.origin,
+            messageCount: change.messageCount, counts: [:],
+            content: .metadataChanged(try MetadataJSON.effects(change.effects)))
     }
 }
 
 /// An answer that the database functions never give. It indicates a bug in Strata.
 struct MalformedAnswer: Error {}
-
-extension WriteResult {
-    /// True if the patch must be repeated alone in its transaction.
-    fileprivate var isLarge: Bool { get throws { try rows[0][columns(of: PatchMetadata.self).outcome] == "large" } }
-}
 
 /// The statement that applies a patch to a conversation's metadata, within the limits of the resulting tree.
 struct PatchMetadata: WriteQuery {
@@ -131,8 +126,6 @@ struct PatchMetadata: WriteQuery {
     /// refused.
     var isShared: Bool
 
-    typealias Columns = PatchColumns
-
     static let statement = WriteStatement(
         "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects",
         function: "metadata.patch",
@@ -148,5 +141,17 @@ struct PatchMetadata: WriteQuery {
             .jsonb(operations),
             Value(origin?.connection), Value(origin?.request), Value(maxTreeKeys), Value(maxTreeBytes), .bool(isShared),
         ]
+    }
+
+    struct Row: Decodable {
+        let outcome: String
+        let change: Change?
+
+        struct Change: Decodable {
+            let position: Position
+            let createdAt: StrataModel.Timestamp
+            let messageCount: Int64
+            let effects: String
+        }
     }
 }

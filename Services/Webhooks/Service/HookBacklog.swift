@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 import StrataModel
 
 /// The backlog of one hook in the database, in bytes.
-struct HookBacklog: Sendable, Hashable {
+struct HookBacklog: Decodable, Hashable {
     let hook: WebhookID
     let app: AppID
     let isInactive: Bool
-    /// The time of the deactivation, in microseconds since 1970.
-    let inactiveSince: Int64?
+    /// The time of the deactivation.
+    let inactiveSince: StrataModel.Timestamp?
     let bytes: Int
+
+    enum CodingKeys: String, CodingKey { case hook = "hookID", app = "appID", isInactive, inactiveSince, bytes }
 }
 
 /// The maximum backlogs, in bytes. An event is stored once and counts for each hook that waits for it.
@@ -30,6 +33,7 @@ struct BacklogLimits: Sendable {
     /// - In an app over its limit, inactive hooks lose their backlogs, the longest inactive first.
     /// - If that is not enough, the app's active hook with the largest backlog is deactivated.
     func measures(for waiting: [HookBacklog]) -> [Measure] {
+        let epoch = StrataModel.Timestamp(microseconds: 0)
         var measures: [Measure] = []
         for hooks in Dictionary(grouping: waiting, by: \.app).values {
             var left = hooks
@@ -41,7 +45,9 @@ struct BacklogLimits: Sendable {
             // limit.
             var sum = hooks.reduce(0) { $0 + $1.bytes }
             let inactive = left.filter(\.isInactive)
-                .sorted { ($0.inactiveSince ?? 0, $0.hook.description) < ($1.inactiveSince ?? 0, $1.hook.description) }
+                .sorted {
+                    ($0.inactiveSince ?? epoch, $0.hook.description) < ($1.inactiveSince ?? epoch, $1.hook.description)
+                }
             for old in inactive where sum > app && old.bytes > 0 {
                 measures.append(.discardBacklog(old.hook))
                 sum -= old.bytes

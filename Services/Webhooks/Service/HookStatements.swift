@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
@@ -16,12 +17,10 @@ struct CreateHook: PostgresQuery {
     /// The server token that registers the hook; nil if it is not known.
     let token: UUID?
 
-    typealias Columns = CreateHookColumns
-
     static let statement = Statement(
         "webhooks.create",
         sql: """
-            SELECT r.outcome, \(HookColumns.selected(of: "r.hook"))
+            SELECT r.outcome, \(HookRow.selected(of: "r.hook"))
             FROM webhooks.create_hook($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::jsonb, $9::int8, $10::int8, $11::uuid) r
             """, isIdempotent: true)
 
@@ -34,6 +33,11 @@ struct CreateHook: PostgresQuery {
             Value(token),
         ]
     }
+
+    struct Row: Decodable {
+        let outcome: String
+        let hook: HookRow?
+    }
 }
 
 struct ReadHooks: PostgresQuery {
@@ -41,12 +45,12 @@ struct ReadHooks: PostgresQuery {
     /// The hook to read; nil for all hooks of the app.
     let id: WebhookID?
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
         "webhooks.read",
         sql: """
-            SELECT \(HookColumns.selected()) FROM webhooks.hook h WHERE h.app_id = $1 AND ($2::uuid IS NULL OR h.id = $2::uuid)
+            SELECT \(HookRow.selected()) FROM webhooks.hook h WHERE h.app_id = $1 AND ($2::uuid IS NULL OR h.id = $2::uuid)
             ORDER BY h.created_at, h.id
             """, isIdempotent: true)
 
@@ -54,10 +58,10 @@ struct ReadHooks: PostgresQuery {
 }
 
 struct ReadActiveHooks: PostgresQuery {
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.read_active", sql: "SELECT \(HookColumns.selected()) FROM webhooks.hook h WHERE h.status = 'active'",
+        "webhooks.read_active", sql: "SELECT \(HookRow.selected()) FROM webhooks.hook h WHERE h.status = 'active'",
         isIdempotent: true)
 
     var parameters: [Value] { [] }
@@ -69,11 +73,11 @@ struct BeginActivation: PostgresQuery {
     let id: WebhookID
     let lease: Int64
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
         "webhooks.begin_activation",
-        sql: "SELECT \(HookColumns.selected()) FROM webhooks.begin_activation($1, $2, $3::int8) h", isIdempotent: true)
+        sql: "SELECT \(HookRow.selected()) FROM webhooks.begin_activation($1, $2, $3::int8) h", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(lease)] }
 }
@@ -83,11 +87,11 @@ struct ClaimVerifications: PostgresQuery {
     let limit: Int64
     let lease: Int64
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
         "webhooks.claim_verifications",
-        sql: "SELECT \(HookColumns.selected()) FROM webhooks.claim_verifications($1::int8, $2::int8) h")
+        sql: "SELECT \(HookRow.selected()) FROM webhooks.claim_verifications($1::int8, $2::int8) h")
 
     var parameters: [Value] { [.int8(limit), .int8(lease)] }
 }
@@ -98,11 +102,11 @@ struct EndVerification: PostgresQuery {
     let reason: String?
     let delay: Int64
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
         "webhooks.end_verification",
-        sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_verification($1, $2::text, $3::int8) h",
+        sql: "SELECT \(HookRow.selected()) FROM webhooks.end_verification($1, $2::text, $3::int8) h",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(id.rawValue), Value(reason), .int8(delay)] }
@@ -111,8 +115,6 @@ struct EndVerification: PostgresQuery {
 /// Activates hooks that were verified at least `delay` ago.
 struct SettleHooks: PostgresQuery {
     let delay: Int64
-
-    typealias Columns = NoColumns
 
     static let statement = Statement(
         "webhooks.settle", sql: "SELECT s FROM webhooks.settle($1::int8) s", isIdempotent: true)
@@ -124,12 +126,14 @@ struct SettleHooks: PostgresQuery {
 struct ResetLanes: PostgresQuery {
     let limit: Int64
 
-    typealias Columns = CountColumns
-
     static let statement = Statement(
         "webhooks.reset_lanes", sql: "SELECT r AS count FROM webhooks.reset_lanes($1::int8) r", isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit)] }
+
+    struct Row: Decodable {
+        let count: Int64
+    }
 }
 
 struct DeactivateHook: PostgresQuery {
@@ -137,10 +141,10 @@ struct DeactivateHook: PostgresQuery {
     let id: WebhookID
     let reason: String
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.deactivate", sql: "SELECT \(HookColumns.selected()) FROM webhooks.deactivate($1, $2, $3) h",
+        "webhooks.deactivate", sql: "SELECT \(HookRow.selected()) FROM webhooks.deactivate($1, $2, $3) h",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .text(reason)] }
@@ -153,10 +157,10 @@ struct GiveUpHook: PostgresQuery {
     /// The time of the activation to end.
     let verifiedAt: StrataModel.Timestamp
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.give_up", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_up($1, $2, $3) h",
+        "webhooks.give_up", sql: "SELECT \(HookRow.selected()) FROM webhooks.give_up($1, $2, $3) h",
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -169,7 +173,7 @@ struct DeleteHook: PostgresQuery {
     let app: AppID
     let id: WebhookID
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = Statement(
         "webhooks.delete",
@@ -187,8 +191,6 @@ struct ClaimLanes: PostgresQuery {
     let claim: UUID
     let lease: Int64
 
-    typealias Columns = ClaimColumns
-
     static let statement = Statement(
         "webhooks.claim",
         sql: """
@@ -197,6 +199,15 @@ struct ClaimLanes: PostgresQuery {
             """)
 
     var parameters: [Value] { [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease)] }
+
+    struct Row: Decodable {
+        let hookID: WebhookID
+        let lane: UUID
+        let attempts: Int
+        let failingSeconds: Int64
+        let lost: Int
+        let bytes: Int
+    }
 }
 
 /// Reads the first events of claimed lanes.
@@ -207,16 +218,20 @@ struct ReadLanes: PostgresQuery {
     let events: Int64
     let bytes: Int64
 
-    typealias Columns = LaneEventColumns
-
     static let statement = Statement(
         "webhooks.read_lanes",
         sql: """
-            SELECT c.hook_id, c.lane, c.position, c.number, c.event, c.app_id, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts, c.size
+            SELECT c.hook_id, c.lane, c.position, c.number, c.event, c.app_id, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
             FROM webhooks.read_lanes($1::uuid[], $2::uuid[], $3::int8, $4::int8) c
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuidArray(hooks), .uuidArray(lanes), .int8(events), .int8(bytes)] }
+
+    struct Row: Decodable {
+        let hookID: WebhookID
+        /// The columns of the event.
+        let event: RecordedEvent
+    }
 }
 
 /// Reads the current state of the objects that an event concerns.
@@ -225,14 +240,17 @@ struct CompleteEvent: PostgresQuery {
     /// The maximum size of metadata, in bytes.
     let bytes: Int64
 
-    typealias Columns = ContentColumns
-
     static let statement = Statement(
         "webhooks.complete", sql: "SELECT c.facts, c.parts FROM webhooks.complete($1, $2, $3, $4::jsonb, $5::int8) c",
         isIdempotent: true)
 
     var parameters: [Value] {
         [.uuid(event.app.rawValue), .uuid(event.subject), .text(event.kind), .jsonb(event.facts), .int8(bytes)]
+    }
+
+    struct Row: Decodable {
+        let facts: String
+        let parts: [UInt8]?
     }
 }
 
@@ -241,19 +259,19 @@ struct CollectEvents: PostgresQuery {
     /// The row ids of the events.
     let events: [Int64]
 
-    typealias Columns = CountColumns
-
     static let statement = Statement(
         "webhooks.collect", sql: "SELECT c AS count FROM webhooks.collect($1::int8[]) c", isIdempotent: true)
 
     var parameters: [Value] { [.int8Array(events)] }
+
+    struct Row: Decodable {
+        let count: Int64
+    }
 }
 
 struct FinishLanes: PostgresQuery {
     let claim: UUID
     let results: [LaneResult]
-
-    typealias Columns = FinishColumns
 
     static let statement = Statement(
         "webhooks.finish",
@@ -269,13 +287,15 @@ struct FinishLanes: PostgresQuery {
             .int8Array(results.map { $0.pause.map { Int64($0 / Duration.milliseconds(1)) } ?? -1 }),
         ]
     }
+
+    struct Row: Decodable {
+        let n: Int
+    }
 }
 
 struct KeepDeliveries: PostgresQuery {
     let attempts: String
     let keep: Int64
-
-    typealias Columns = NoColumns
 
     static let statement = Statement(
         "webhooks.keep_deliveries", sql: "SELECT k FROM webhooks.keep_deliveries($1::jsonb, $2::int8) k")
@@ -288,8 +308,6 @@ struct ReadDeliveries: PostgresQuery {
     let id: WebhookID
     let limit: Int64
 
-    typealias Columns = DeliveryColumns
-
     static let statement = Statement(
         "webhooks.deliveries",
         sql: """
@@ -299,6 +317,30 @@ struct ReadDeliveries: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(limit)] }
+
+    struct Row: Decodable {
+        let eventID: UUID
+        let kind: String
+        let version: String
+        let createdAt: StrataModel.Timestamp
+        let attemptedAt: StrataModel.Timestamp
+        let attempt: Int
+        let isDelivered: Bool
+        let responseStatus: Int?
+        let latencyMs: Int64
+        let error: String?
+
+        var delivery: WebhookDelivery {
+            get throws {
+                guard let version = WebhookVersion(rawValue: version) else { throw MalformedAnswer() }
+                return WebhookDelivery(
+                    // The kind may be unknown, because a newer version recorded it.
+                    event: eventID, type: WebhookEventKind(rawValue: kind)?.name(in: version) ?? kind,
+                    createdAt: createdAt, attemptedAt: attemptedAt, attempt: attempt, isDelivered: isDelivered,
+                    responseStatus: responseStatus, latency: .milliseconds(latencyMs), error: error)
+            }
+        }
+    }
 }
 
 struct RedeliverEvent: PostgresQuery {
@@ -308,7 +350,7 @@ struct RedeliverEvent: PostgresQuery {
     /// The maximum number of events of a hook that wait to be sent again.
     let limit: Int64
 
-    typealias Columns = OutcomeColumns
+    typealias Row = OutcomeRow
 
     static let statement = Statement(
         "webhooks.redeliver", sql: "SELECT r AS outcome FROM webhooks.redeliver($1, $2, $3, $4::int8) r")
@@ -324,13 +366,16 @@ struct SweepHooks: PostgresQuery {
     /// The cursor; nil to start from the beginning.
     let after: UUID?
 
-    typealias Columns = SweepColumns
-
     static let statement = Statement(
         "webhooks.sweep", sql: "SELECT s.removed, s.next_after FROM webhooks.sweep($1::int8, $2::int8, $3::uuid) s",
         isIdempotent: true)
 
     var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
+
+    struct Row: Decodable {
+        let removed: Int64
+        let nextAfter: UUID?
+    }
 }
 
 /// Removes events that no outbox and no attempt refers to, in portions.
@@ -340,18 +385,20 @@ struct SweepEvents: PostgresQuery {
     /// The row after which to continue; nil to start from the first one.
     let after: Int64?
 
-    typealias Columns = LastEventColumns
-
     static let statement = Statement(
         "webhooks.sweep_events", sql: "SELECT s AS last FROM webhooks.sweep_events($1::int8, $2::int8) s",
         isIdempotent: true)
 
     var parameters: [Value] { [.int8(limit), Value(after)] }
+
+    struct Row: Decodable {
+        let last: Int64?
+    }
 }
 
 /// Reads the backlog of each hook, in bytes.
 struct ReadWaiting: PostgresQuery {
-    typealias Columns = WaitingColumns
+    typealias Row = HookBacklog
 
     static let statement = Statement(
         "webhooks.waiting",
@@ -366,10 +413,10 @@ struct EndRecording: PostgresQuery {
     let id: WebhookID
     let reason: String
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.end_recording", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_recording($1, $2) h",
+        "webhooks.end_recording", sql: "SELECT \(HookRow.selected()) FROM webhooks.end_recording($1, $2) h",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(id.rawValue), .text(reason)] }
@@ -379,30 +426,34 @@ struct EndRecording: PostgresQuery {
 struct DiscardBacklog: PostgresQuery {
     let id: WebhookID
 
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.give_away", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_away($1) h", isIdempotent: true)
+        "webhooks.give_away", sql: "SELECT \(HookRow.selected()) FROM webhooks.give_away($1) h", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(id.rawValue)] }
 }
 
 /// Deactivates the hooks of suspended apps.
 struct EndSuspended: PostgresQuery {
-    typealias Columns = HookColumns
+    typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.end_suspended", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_suspended() h",
+        "webhooks.end_suspended", sql: "SELECT \(HookRow.selected()) FROM webhooks.end_suspended() h",
         isIdempotent: true)
 
     var parameters: [Value] { [] }
 }
 
 struct ReadBacklog: PostgresQuery {
-    typealias Columns = BacklogColumns
-
     static let statement = Statement(
         "webhooks.backlog", sql: "SELECT lanes, failing, oldest_seconds FROM webhooks.backlog()", isIdempotent: true)
 
     var parameters: [Value] { [] }
+
+    struct Row: Decodable {
+        let lanes: Int64
+        let failing: Int64
+        let oldestSeconds: Int64
+    }
 }

@@ -29,15 +29,14 @@ struct HookStore: Sendable {
 
     /// Reads hooks. A hook whose row cannot be decoded is logged and left out, so that it does not stop the others.
     func hooks<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> [Hook]
-    where Query.Columns == HookColumns {
+    where Query.Row == HookRow, Query.Columns == NoColumns {
         do {
-            let rows = try await pool.query(query, deadline: deadline)
-            let columns = try rows.columns(of: Query.self)
-            return rows.compactMap { row in
-                if let hook = try? columns.hook(row) { return hook }
-                if let id = try? row[columns.id] { unreadable.report(WebhookID(rawValue: id)) }
-                return nil
-            }
+            return try await pool.query(query, deadline: deadline)
+                .compactMap { row in
+                    if let hook = try? row.hook { return hook }
+                    unreadable.report(row.id)
+                    return nil
+                }
         } catch {
             throw Failure(reading: error)
         }
@@ -47,11 +46,9 @@ struct HookStore: Sendable {
     /// - Returns: nil if it does not exist.
     /// - Throws: `unexpected` if its row cannot be decoded.
     func hook<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook?
-    where Query.Columns == HookColumns {
+    where Query.Row == HookRow, Query.Columns == NoColumns {
         do {
-            let rows = try await pool.query(query, deadline: deadline)
-            let columns = try rows.columns(of: Query.self)
-            return try rows.first.map { try columns.hook($0) }
+            return try await pool.query(query, deadline: deadline).first?.hook
         } catch {
             throw Failure(reading: error)
         }
@@ -64,14 +61,13 @@ struct HookStore: Sendable {
         do {
             let rows = try await pool.query(query, deadline: deadline)
             guard let row = rows.first else { throw MalformedAnswer() }
-            let columns = try rows.columns(of: CreateHook.self)
-            switch try row[columns.outcome] {
+            switch row.outcome {
             case "ok": break
             case "revoked": throw Failure(.authenticationRequired, "The server token has been revoked.")
             default: throw Failure(.invalidOperation, "An app may have at most \(query.limit) webhooks.")
             }
-            guard try row[optional: columns.hookID] != nil else { throw Failure(.idInUse, "The id is in use.") }
-            return try columns.hook.hook(row)
+            guard let hook = row.hook else { throw Failure(.idInUse, "The id is in use.") }
+            return try hook.hook
         } catch {
             throw Failure(reading: error)
         }
@@ -80,11 +76,9 @@ struct HookStore: Sendable {
     func outcome<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> String?
-    where Query.Columns == OutcomeColumns {
+    where Query.Row == OutcomeRow, Query.Columns == NoColumns {
         do {
-            let rows = try await pool.query(query, deadline: deadline)
-            let columns = try rows.columns(of: Query.self)
-            return try rows.first.map { try $0[columns.outcome] }
+            return try await pool.query(query, deadline: deadline).first?.outcome
         } catch {
             throw Failure(reading: error)
         }
@@ -94,10 +88,8 @@ struct HookStore: Sendable {
         of id: WebhookID, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [WebhookDelivery] {
         do {
-            let rows = try await pool.query(
-                ReadDeliveries(app: app, id: id, limit: Self.keptDeliveries), deadline: deadline)
-            let columns = try rows.columns(of: ReadDeliveries.self)
-            return try rows.map { try columns.delivery($0) }
+            let query = ReadDeliveries(app: app, id: id, limit: Self.keptDeliveries)
+            return try await pool.query(query, deadline: deadline).map { try $0.delivery }
         } catch {
             throw Failure(reading: error)
         }
@@ -105,15 +97,12 @@ struct HookStore: Sendable {
 
     /// Claims lanes, without their events.
     func claim(_ query: ClaimLanes, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
-        let claimed = try await pool.query(query, deadline: deadline)
-        let columns = try claimed.columns(of: ClaimLanes.self)
-        return try claimed.map { row in
-            ClaimedLane(
-                hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
-                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]),
-                lost: Int(try row[columns.lost]),
-                bytes: Int(try row[columns.bytes]))
-        }
+        try await pool.query(query, deadline: deadline)
+            .map { row in
+                ClaimedLane(
+                    hook: row.hookID, lane: row.lane, claim: query.claim, failures: row.attempts,
+                    failingFor: .seconds(row.failingSeconds), lost: row.lost, bytes: row.bytes)
+            }
     }
 
     /// Reads the first events of claimed lanes of one app, up to a number of events and about a number of bytes per
@@ -128,13 +117,11 @@ struct HookStore: Sendable {
         let read = try await pool.query(
             ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: events, bytes: bytes),
             user: UInt64(hashing: app.rawValue), deadline: deadline)
-        let eventColumns = try read.columns(of: ReadLanes.self)
         let places = Dictionary(
-            uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
+            uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook, lane: $1.lane), $0) })
         for row in read {
-            guard let place = places[LanePlace(hook: try row[eventColumns.hook], lane: try row[eventColumns.lane])]
-            else { throw MalformedAnswer() }
-            lanes[place].events.append(try eventColumns.recorded(row))
+            guard let place = places[LanePlace(hook: row.hookID, lane: row.event.lane)] else { throw MalformedAnswer() }
+            lanes[place].events.append(row.event)
         }
         return lanes
     }
@@ -146,25 +133,15 @@ struct HookStore: Sendable {
     ) async throws -> RecordedEvent {
         let rows = try await pool.query(
             CompleteEvent(event: event, bytes: bytes), user: UInt64(hashing: app.rawValue), deadline: deadline)
-        let columns = try rows.columns(of: CompleteEvent.self)
         guard let row = rows.first else { throw MalformedAnswer() }
         var event = event
-        event.facts = try row[columns.facts]
-        event.parts = try row[optional: columns.parts]
+        (event.facts, event.parts) = (row.facts, row.parts)
         return event
     }
 
     /// Returns the backlogs of hooks, ordered by app and hook.
     func waiting(deadline: ContinuousClock.Instant) async throws -> [HookBacklog] {
-        let rows = try await pool.query(ReadWaiting(), deadline: deadline)
-        let columns = try rows.columns(of: ReadWaiting.self)
-        return try rows.map { row in
-            HookBacklog(
-                hook: WebhookID(rawValue: try row[columns.hook]), app: AppID(rawValue: try row[columns.app]),
-                isInactive: try row[columns.isInactive],
-                inactiveSince: try row[optional: columns.inactiveSince]?.microseconds,
-                bytes: Int(try row[columns.bytes]))
-        }
+        try await pool.query(ReadWaiting(), deadline: deadline)
     }
 
     /// Ends the work on lanes of one claim.
@@ -172,8 +149,7 @@ struct HookStore: Sendable {
     func finish(_ results: [LaneResult], of claim: UUID, deadline: ContinuousClock.Instant) async throws -> [LaneResult]
     {
         let rows = try await pool.query(FinishLanes(claim: claim, results: results), deadline: deadline)
-        let columns = try rows.columns(of: FinishLanes.self)
-        return try rows.map { row in results[try Int(row[columns.place]) - 1] }
+        return rows.map { results[$0.n - 1] }
     }
 
     /// Removes obsolete rows in portions. Does nothing while another instance sweeps.
@@ -184,10 +160,9 @@ struct HookStore: Sendable {
         repeat {
             let rows = try await pool.query(
                 SweepHooks(keep: keep.components.seconds, limit: portion, after: after), deadline: deadline)
-            let columns = try rows.columns(of: SweepHooks.self)
             guard let row = rows.first else { throw MalformedAnswer() }
-            total += try row[columns.removed]
-            after = try row[optional: columns.next]
+            total += row.removed
+            after = row.nextAfter
         } while after != nil
         return total
     }
@@ -197,8 +172,7 @@ struct HookStore: Sendable {
         var after: Int64?
         repeat {
             let rows = try await pool.query(SweepEvents(limit: portion, after: after), deadline: deadline)
-            let columns = try rows.columns(of: SweepEvents.self)
-            after = try rows.first.flatMap { try $0[optional: columns.last] }
+            after = rows.first?.last
         } while after != nil
     }
 }
@@ -217,8 +191,8 @@ private final class UnreadableHooks: Sendable {
 }
 
 private struct LanePlace: Hashable {
-    let hook: UUID
-    let lane: UUID
+    let hook: WebhookID
+    let lane: UUID?
 }
 
 /// The first events of one hook in one conversation, claimed by this instance.
@@ -237,7 +211,7 @@ struct ClaimedLane: Sendable {
     var events: [RecordedEvent] = []
 }
 
-struct RecordedEvent: Sendable {
+struct RecordedEvent: Decodable {
     /// The row, which hooks share.
     let row: Int64
     let app: AppID
@@ -252,6 +226,11 @@ struct RecordedEvent: Sendable {
     var parts: [UInt8]?
     /// The lane of the event; nil for the lane of its subject.
     var lane: UUID?
+
+    enum CodingKeys: String, CodingKey {
+        case row = "event", app = "appID", position, number, kind, id = "eventID", createdAt, subject, facts, parts,
+            lane
+    }
 
     /// True if the objects that the event concerns are read at delivery.
     var isReference: Bool {

@@ -78,12 +78,11 @@ private struct BacklogWatch: Service {
         await cancelWhenGracefulShutdown {
             while (try? await Task.sleep(for: Duration.seconds(10) * Double.random(in: 0.8...1.2))) != nil {
                 guard let rows = try? await store.pool.query(ReadBacklog(), deadline: .now + .seconds(5)),
-                    let row = rows.first,
-                    let columns = try? rows.columns(of: ReadBacklog.self)
+                    let row = rows.first
                 else { continue }
-                if let count = try? row[columns.lanes] { lanes.record(count) }
-                if let count = try? row[columns.failing] { failing.record(count) }
-                if let seconds = try? row[columns.oldest] { oldest.record(seconds) }
+                lanes.record(row.lanes)
+                failing.record(row.failing)
+                oldest.record(row.oldestSeconds)
             }
         }
     }

@@ -37,6 +37,22 @@ extension Migrator {
 }
 
 extension Migrator {
+    /// Prepares a statement and looks up the columns of a row in its result.
+    /// - Returns: the names in the order of their lookup.
+    package func check(
+        _ row: any (Decodable & Sendable).Type, of statement: Statement
+    ) async throws(PostgresError) -> [String] {
+        try await withConnection { session throws(PostgresError) in
+            do throws(PostgresError) {
+                return try RowPlan(row, of: session.connection.describe(statement.sql)).names
+            } catch {
+                throw PostgresError(
+                    code: error.code, sqlState: error.sqlState, statement: statement.name, column: error.column,
+                    reason: error.reason, serverDetail: error.serverDetail)
+            }
+        }
+    }
+
     /// Prepares a statement and looks up the columns of a column set in its result.
     /// - Returns: the names in the order of their lookup.
     package func check(_ columns: any ColumnSet.Type, of statement: Statement) async throws(PostgresError) -> [String] {

@@ -6,14 +6,38 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A query as one type: a statement, its parameters and the columns of its rows.
+/// A query as one type: a statement, its parameters and its rows.
+///
+///     struct FindName: PostgresQuery {
+///         let id: UUID
+///
+///         static let statement = Statement(
+///             "name.find", sql: "SELECT name, created_at FROM names WHERE id = $1", isIdempotent: true)
+///
+///         var parameters: [Value] { [.uuid(id)] }
+///
+///         struct Row: Decodable {
+///             let name: String
+///             let createdAt: PostgresTimestamp
+///         }
+///     }
 ///
 /// The properties are the parameters. ``parameters`` assigns them to `$1`, `$2`, …, and stands beside the SQL; all
-/// other code uses names. QueryCheck (Tests/Support) compares the parameters and columns with the server's description
+/// other code uses names. QueryCheck (Tests/Support) compares the parameters and the row with the server's description
 /// of the statement.
 public protocol PostgresQuery: Sendable {
-    /// The columns by which the rows are read.
-    associatedtype Columns: ColumnSet
+    associatedtype Columns: ColumnSet = NoColumns
+
+    /// A row of the result, with the compiler's `init(from:)`.
+    ///
+    /// - A member whose type is ``PostgresDecodable`` is a column. The name of the column is the member's name in snake
+    ///   case: `createdAt` is read from `created_at`.
+    /// - Any other member is a group of columns. If the coding key of the group ends with `_`, it is the prefix of
+    ///   their names. An optional group is nil if its first column is NULL.
+    ///
+    /// Names are looked up once for each statement prepared on a connection. Rows are then read by index. Other columns
+    /// of the result are ignored, so that a later version of a function can return more of them.
+    associatedtype Row: Decodable & Sendable = NoColumns
 
     static var statement: Statement { get }
 
@@ -22,7 +46,7 @@ public protocol PostgresQuery: Sendable {
 }
 
 /// The columns of a statement whose rows are not read.
-public struct NoColumns: ColumnSet {
+public struct NoColumns: ColumnSet, Decodable {
     /// Creates an empty set of columns.
     public init(_ names: inout ColumnNames) throws(PostgresError) {}
 }
@@ -34,6 +58,18 @@ extension PostgresPool {
         _ query: Query, lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
         try await self.query(Query.statement, with: query.parameters, lockKey: lockKey, user: user, deadline: deadline)
+    }
+}
+
+extension PostgresPool {
+    /// Runs a query and returns its rows after the commit. The parameters and errors are those of
+    /// ``query(_:with:lockKey:user:deadline:)`` and ``Rows/decoded(as:)``.
+    public func query<Query: PostgresQuery>(
+        _ query: Query, lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> [Query.Row] where Query.Columns == NoColumns {
+        try await self
+            .query(Query.statement, with: query.parameters, lockKey: lockKey, user: user, deadline: deadline)
+            .decoded()
     }
 }
 

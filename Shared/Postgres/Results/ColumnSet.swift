@@ -65,6 +65,7 @@ public struct ColumnNames: ~Copyable {
 /// The looked-up column sets of a statement prepared on a connection. The result's columns do not change until the
 /// statement is prepared again.
 final class ColumnCache: Sendable {
+    let plans = RowPlans()
     private let columns = Mutex<[ObjectIdentifier: any ColumnSet]>([:])
 
     func columns<Columns: ColumnSet>(_ result: ResultHandle) throws(PostgresError) -> Columns {

@@ -116,3 +116,10 @@ extension PostgresTimestamp: PostgresDecodable {
         return field.integer(as: Int64.self).map(PostgresTimestamp.init(binary:))
     }
 }
+
+extension Date: PostgresColumn {
+    /// Wraps a `timestamptz`.
+    public init(column: PostgresTimestamp) {
+        self.init(timeIntervalSince1970: Double(column.microseconds) / 1_000_000)
+    }
+}

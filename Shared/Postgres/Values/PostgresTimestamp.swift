@@ -3,7 +3,7 @@
 /// A point in time in PostgreSQL's resolution: microseconds since the Unix epoch, UTC.
 ///
 /// `Int64.max` and `Int64.min` represent PostgreSQL's `infinity` and `-infinity`.
-public struct PostgresTimestamp: Sendable, Hashable, Comparable {
+public struct PostgresTimestamp: Sendable, Hashable, Comparable, Decodable {
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     public var microseconds: Int64
 

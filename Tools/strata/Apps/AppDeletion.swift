@@ -27,7 +27,7 @@ struct AppDeletion: Sendable {
         }
     }
 
-    struct Subject: Equatable, Sendable {
+    struct Subject: Decodable, Equatable {
         var name: String
         var extent: Extent
     }
@@ -44,10 +44,7 @@ struct AppDeletion: Sendable {
     /// Returns the data that a deletion would remove; nil if the app does not exist.
     func subject() async throws -> Subject? {
         try await store.withConnection(patience: Self.patience) { connection in
-            let rows = try await connection.query(ReadAppExtent(app: app), deadline: .now + Self.patience)
-            guard let row = rows.first else { return nil }
-            let columns = try rows.columns(of: ReadAppExtent.self)
-            return Subject(name: try row[columns.name], extent: try columns.extent(in: row))
+            try await connection.query(ReadAppExtent(app: app), deadline: .now + Self.patience).first
         }
     }
 
@@ -77,20 +74,15 @@ struct AppDeletion: Sendable {
     /// Goes through all parts once, and returns the number of deleted rows.
     private func pass(_ connection: PostgresPool, progress: (Int64) -> Void) async throws -> Int64 {
         var rows: Int64 = 0
-        let parts = try await connection.query(ListAppDeletionParts(), deadline: .now + .seconds(60))
-        let part = try parts.columns(of: ListAppDeletionParts.self).part
-        for row in parts {
-            let name = try row[part]
+        for part in try await connection.query(ListAppDeletionParts(), deadline: .now + .seconds(60)) {
             var block: Int64? = 0
             while let next = block {
                 let answer = try await connection.query(
-                    DeleteAppRows(app: app, part: name, block: next), deadline: .now + .seconds(60))
+                    DeleteAppRows(app: app, part: part.part, block: next), deadline: .now + .seconds(60))
                 guard let row = answer.first else { break }
-                let columns = try answer.columns(of: DeleteAppRows.self)
-                let removed = try row[columns.removed]
-                rows += removed
-                block = try row[optional: columns.nextBlock]
-                if removed > 0 { progress(rows) }
+                rows += row.removed
+                block = row.nextBlock
+                if row.removed > 0 { progress(rows) }
             }
         }
         return rows
@@ -99,22 +91,20 @@ struct AppDeletion: Sendable {
     /// Deletes the app, unless it still has a conversation. A pass skips locked conversations. This statement waits for
     /// their locks, and the next pass deletes them.
     private func deleteEmptyApp(_ connection: PostgresPool) async throws -> Bool {
-        let answer = try await connection.query(EndAppDeletion(app: app), deadline: .now + Self.patience)
-        guard let row = answer.first else { return false }
-        return try row[answer.columns(of: EndAppDeletion.self).isDone]
+        try await connection.query(EndAppDeletion(app: app), deadline: .now + Self.patience).first?.isDone ?? false
     }
 
     private func remainingGrace(_ connection: PostgresPool) async throws -> Duration {
         let rows = try await connection.query(ReadAppDeletionAge(app: app), deadline: .now + .seconds(60))
         guard let row = rows.first else { return .zero }
-        return grace - .milliseconds(try row[rows.columns(of: ReadAppDeletionAge.self).milliseconds])
+        return grace - .milliseconds(row.milliseconds)
     }
 }
 
 struct ReadAppExtent: PostgresQuery {
     let app: UUID
 
-    typealias Columns = AppExtentColumns
+    typealias Row = AppDeletion.Subject
 
     static let statement = Statement(
         "app.extent",
@@ -128,8 +118,6 @@ struct ReadAppExtent: PostgresQuery {
 struct BeginAppDeletion: PostgresQuery {
     let app: UUID
 
-    typealias Columns = NoColumns
-
     static let statement = Statement(
         "app.deletion.begin",
         sql:
@@ -142,8 +130,6 @@ struct BeginAppDeletion: PostgresQuery {
 struct ReadAppDeletionAge: PostgresQuery {
     let app: UUID
 
-    typealias Columns = AppDeletionAgeColumns
-
     static let statement = Statement(
         "app.deletion.age",
         sql:
@@ -151,15 +137,21 @@ struct ReadAppDeletionAge: PostgresQuery {
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
+
+    struct Row: Decodable {
+        let milliseconds: Int64
+    }
 }
 
 struct ListAppDeletionParts: PostgresQuery {
-    typealias Columns = AppDeletionPartsColumns
-
     static let statement = Statement(
         "app.deletion.parts", sql: "SELECT part FROM conversations.app_deletion_parts()", isIdempotent: true)
 
     var parameters: [Value] { [] }
+
+    struct Row: Decodable {
+        let part: String
+    }
 }
 
 /// Deletes some rows of one part.
@@ -168,20 +160,22 @@ struct DeleteAppRows: PostgresQuery {
     let part: String
     let block: Int64
 
-    typealias Columns = AppDeletionStepColumns
-
     static let statement = Statement(
         "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)",
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app), .text(part), .int8(block)] }
+
+    struct Row: Decodable {
+        let removed: Int64
+        /// The next block. nil: the part is complete.
+        let nextBlock: Int64?
+    }
 }
 
 /// Deletes the app with its keys and server tokens. The result is false if a conversation remains.
 struct EndAppDeletion: PostgresQuery {
     let app: UUID
-
-    typealias Columns = AppDeletionEndColumns
 
     static let statement = Statement(
         "app.deletion.end",
@@ -193,4 +187,8 @@ struct EndAppDeletion: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
+
+    struct Row: Decodable {
+        let isDone: Bool
+    }
 }

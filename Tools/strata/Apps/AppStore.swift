@@ -6,7 +6,7 @@ import Postgres
 
 /// The apps in a database.
 public struct AppStore: Sendable {
-    struct App: Equatable, Sendable {
+    struct App: Decodable, Equatable {
         let id: UUID
         let providerID: UUID
         let keyIDs: [UUID]
@@ -14,6 +14,10 @@ public struct AppStore: Sendable {
         let isSuspended: Bool
         /// True if the deletion of the app has begun. It may be continued.
         var isBeingDeleted = false
+
+        enum CodingKeys: String, CodingKey {
+            case id, providerID, keyIDs, name, isSuspended = "suspended", isBeingDeleted
+        }
     }
 
     private let url: String
@@ -29,12 +33,11 @@ public struct AppStore: Sendable {
     func setSuspended(_ isSuspended: Bool, for app: UUID) async throws -> String? {
         let rows = try await query(SuspendApp(app: app, isSuspended: isSuspended))
         guard let row = rows.first else { return nil }
-        let columns = try rows.columns(of: SuspendApp.self)
-        guard try isSuspended || !row[columns.isBeingDeleted] else {
+        guard isSuspended || !row.isBeingDeleted else {
             throw CommandFailure(
                 .unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be resumed.")
         }
-        return try row[columns.name]
+        return row.name
     }
 
     /// Registers an app with its key and the digest of its Server API token, in one statement.
@@ -47,18 +50,11 @@ public struct AppStore: Sendable {
 
     /// Returns all apps, oldest first.
     func list() async throws -> [App] {
-        let rows = try await query(ListApps())
-        let columns = try rows.columns(of: ListApps.self)
-        return try rows.map { row in
-            App(
-                id: try row[columns.id], providerID: try row[columns.providerID], keyIDs: try row[columns.keyIDs],
-                name: try row[columns.name],
-                isSuspended: try row[columns.isSuspended], isBeingDeleted: try row[columns.isBeingDeleted])
-        }
+        try await query(ListApps())
     }
 
     /// Runs one statement over a new connection.
-    func query(_ query: some PostgresQuery) async throws -> Rows {
+    func query<Query: PostgresQuery>(_ query: Query) async throws -> [Query.Row] where Query.Columns == NoColumns {
         try await withConnection { try await $0.query(query, deadline: .now + .seconds(10)) }
     }
 
@@ -98,8 +94,6 @@ struct InsertApp: PostgresQuery {
     let publicKey: String
     let serverTokenDigest: [UInt8]
 
-    typealias Columns = NoColumns
-
     static let statement = Statement(
         "app.insert",
         sql: """
@@ -114,7 +108,7 @@ struct InsertApp: PostgresQuery {
 }
 
 struct ListApps: PostgresQuery {
-    typealias Columns = AppListColumns
+    typealias Row = AppStore.App
 
     static let statement = Statement(
         "app.list",
@@ -132,8 +126,6 @@ struct SuspendApp: PostgresQuery {
     let app: UUID
     let isSuspended: Bool
 
-    typealias Columns = AppSuspensionColumns
-
     static let statement = Statement(
         "app.suspend",
         sql: """
@@ -142,4 +134,9 @@ struct SuspendApp: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app), .bool(isSuspended)] }
+
+    struct Row: Decodable {
+        let name: String
+        let isBeingDeleted: Bool
+    }
 }

@@ -77,9 +77,7 @@ extension AppStore {
     /// Returns the webhooks of an app in the order of their registration; nil if the app does not exist.
     func webhooks(of app: UUID) async throws -> [Webhook]? {
         let rows = try await query(ListAppWebhooks(app: app))
-        guard !rows.isEmpty else { return nil }
-        let columns = try rows.columns(of: ListAppWebhooks.self)
-        return try rows.compactMap { try columns.webhook(in: $0) }
+        return rows.isEmpty ? nil : rows.compactMap { $0.hook?.webhook }
     }
 
     /// Removes a webhook. Returns false if the app has no such webhook.
@@ -92,8 +90,6 @@ extension AppStore {
 struct ListAppWebhooks: PostgresQuery {
     let app: UUID
 
-    typealias Columns = AppWebhookColumns
-
     static let statement = Statement(
         "app_webhook.list",
         sql: """
@@ -103,6 +99,27 @@ struct ListAppWebhooks: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
+
+    struct Row: Decodable {
+        /// nil: the app has no webhook.
+        let hook: Hook?
+
+        struct Hook: Decodable {
+            let id: UUID
+            let version: String
+            let targetURL: String
+            let status: String
+            let statusReason: String?
+            let waitingBytes: Int64
+            let tokenID: UUID?
+
+            var webhook: AppStore.Webhook {
+                AppStore.Webhook(
+                    id: id.uuidString.lowercased(), version: version, targetURL: targetURL, status: status,
+                    statusReason: statusReason, waitingBytes: waitingBytes, tokenID: tokenID?.uuidString.lowercased())
+            }
+        }
+    }
 }
 
 /// Removes a webhook. No row: the app has no webhook with this id.
@@ -110,48 +127,12 @@ struct RemoveAppWebhook: PostgresQuery {
     let app: UUID
     let id: UUID
 
-    typealias Columns = AppWebhookRemovalColumns
-
     static let statement = Statement(
         "app_webhook.remove", sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING h.id")
 
     var parameters: [Value] { [.uuid(app), .uuid(id)] }
-}
 
-/// The result columns of ``ListAppWebhooks``. All are null if the app has no webhook.
-struct AppWebhookColumns: ColumnSet {
-    private let id: Column<UUID>
-    private let version: Column<String>
-    private let targetURL: Column<String>
-    private let status: Column<String>
-    private let statusReason: Column<String>
-    private let waitingBytes: Column<Int64>
-    private let tokenID: Column<UUID>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) {
-        id = try names.column("id")
-        version = try names.column("version")
-        targetURL = try names.column("target_url")
-        status = try names.column("status")
-        statusReason = try names.column("status_reason")
-        waitingBytes = try names.column("waiting_bytes")
-        tokenID = try names.column("token_id")
+    struct Row: Decodable {
+        let id: UUID
     }
-
-    /// Returns the webhook of a row; nil if all columns are null.
-    func webhook(in row: Row) throws(PostgresError) -> AppStore.Webhook? {
-        guard let id = try row[optional: id] else { return nil }
-        return AppStore.Webhook(
-            id: id.uuidString.lowercased(), version: try row[version], targetURL: try row[targetURL],
-            status: try row[status],
-            statusReason: try row[optional: statusReason], waitingBytes: try row[waitingBytes],
-            tokenID: try row[optional: tokenID]?.uuidString.lowercased())
-    }
-}
-
-/// The result columns of ``RemoveAppWebhook``.
-struct AppWebhookRemovalColumns: ColumnSet {
-    let id: Column<UUID>
-
-    init(_ names: inout ColumnNames) throws(PostgresError) { id = try names.column("id") }
 }

@@ -28,7 +28,7 @@ struct NewServerToken: Sendable {
 }
 
 extension AppStore {
-    struct ServerToken: Equatable, Sendable {
+    struct ServerToken: Decodable, Equatable {
         let id: UUID
         let name: String
         let createdAt: Date
@@ -42,22 +42,16 @@ extension AppStore {
     /// Returns the server tokens of an app, oldest first; nil if the app does not exist.
     func serverTokens(of app: UUID) async throws -> [ServerToken]? {
         let rows = try await query(ListServerTokens(app: app))
-        guard !rows.isEmpty else { return nil }
-        let columns = try rows.columns(of: ListServerTokens.self)
-        return try rows.compactMap { row in
-            guard let id = try row[optional: columns.id], let name = try row[optional: columns.name],
-                let createdAt = try row[optional: columns.createdAt]
-            else { return nil }
-            return ServerToken(
-                id: id, name: name, createdAt: Date(timeIntervalSince1970: Double(createdAt.microseconds) / 1_000_000))
-        }
+        return rows.isEmpty ? nil : rows.compactMap(\.token)
     }
 
-    struct Revocation: Equatable, Sendable {
+    struct Revocation: Decodable, Equatable {
         /// The name of the token. nil: the token did not exist any more.
         let name: String?
         /// The webhooks that became inactive.
         let webhooks: [UUID]
+
+        enum CodingKeys: String, CodingKey { case name, webhooks = "ended" }
     }
 
     /// Revokes a server token.
@@ -66,10 +60,7 @@ extension AppStore {
     /// - Returns: The result; nil if there is neither such a token nor such a webhook.
     @discardableResult
     func revokeServerToken(_ id: UUID, endsWebhooks: Bool = false) async throws -> Revocation? {
-        let rows = try await query(RevokeServerToken(id: id, endsWebhooks: endsWebhooks))
-        guard let row = rows.first else { return nil }
-        let columns = try rows.columns(of: RevokeServerToken.self)
-        return Revocation(name: try row[optional: columns.name], webhooks: try row[columns.ended])
+        try await query(RevokeServerToken(id: id, endsWebhooks: endsWebhooks)).first
     }
 }
 
@@ -80,8 +71,6 @@ struct InsertServerToken: PostgresQuery {
     let name: String
     let digest: [UInt8]
 
-    typealias Columns = ServerTokenInsertionColumns
-
     static let statement = Statement(
         "server_token.insert",
         sql: """
@@ -90,13 +79,15 @@ struct InsertServerToken: PostgresQuery {
             """)
 
     var parameters: [Value] { [.uuid(app), .uuid(id), .text(name), .bytes(digest)] }
+
+    struct Row: Decodable {
+        let id: UUID
+    }
 }
 
 /// The server tokens of an app, oldest first. No row: the app does not exist.
 struct ListServerTokens: PostgresQuery {
     let app: UUID
-
-    typealias Columns = ServerTokenListColumns
 
     static let statement = Statement(
         "server_token.list",
@@ -106,6 +97,11 @@ struct ListServerTokens: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
+
+    struct Row: Decodable {
+        /// nil: the app has no token.
+        let token: AppStore.ServerToken?
+    }
 }
 
 /// Revokes a server token. No row: there is neither such a token nor a webhook to end.
@@ -113,7 +109,7 @@ struct RevokeServerToken: PostgresQuery {
     let id: UUID
     let endsWebhooks: Bool
 
-    typealias Columns = ServerTokenRevocationColumns
+    typealias Row = AppStore.Revocation
 
     static let statement = Statement(
         "server_token.revoke", sql: "SELECT r.name, r.ended FROM webhooks.revoke_token($1, $2) r")
