@@ -31,7 +31,7 @@ def list_of(numbers):
 
 def check_servers():
     """Errors in the places that name versions of servers."""
-    with open("Tools/strata/Doctor/ServerVersions.swift", encoding="utf-8") as file:
+    with open("Tools/strata/Doctor/ServerCheck.swift", encoding="utf-8") as file:
         found = re.findall(r'product: "(\w+)", supported: \[([\d, ]+)\], tested: \[([\d, ]*)\]', file.read())
     supported = {product: majors.split(", ") for product, majors, _ in found}
     tested = {product: majors.split(", ") for product, _, majors in found if majors}

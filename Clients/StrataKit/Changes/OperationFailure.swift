@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
+import GRDB
 public import StrataModel
 
 /// A change by the app that the server refused after the call had returned. The client reverts its effects on this
@@ -15,4 +16,38 @@ public struct OperationFailure: Sendable, Hashable {
     public let messages: [MessageID]
     /// The reason for the refusal.
     public let error: StrataError
+}
+
+extension StrataClient {
+    /// Returns the refused changes that the app has not confirmed with ``confirmFailures(_:)``, oldest first. At most
+    /// the newest 1,000 are kept.
+    ///
+    /// Each refused change is published once as ``ClientEvent/operationFailed(_:)``. The process may end before the app
+    /// handles that event. An app that must show every refusal to its user reads this list at its start.
+    /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.
+    public func unconfirmedFailures() async throws -> [OperationFailure] {
+        try await signedIn().read { try $0.failures() }
+    }
+
+    /// Removes refused changes that the app has handled from ``unconfirmedFailures()``. Unknown failures are ignored.
+    /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.
+    public func confirmFailures(_ failures: [OperationFailure]) async throws {
+        _ = try await signedIn()
+            .write { store in
+                for failure in failures { try store.forgetFailure(failure) }
+            }
+    }
+}
+
+extension StoreReader {
+    func failures() throws -> [OperationFailure] {
+        try db.cachedStatement(sql: "SELECT record FROM failure ORDER BY sequence").all([], in: db) { $0[0] as String }
+            .map { try StoreCoding.value(StoredFailure.self, from: $0).failure }
+    }
+}
+
+extension StoreTransaction {
+    func forgetFailure(_ failure: OperationFailure) throws {
+        try db.cachedStatement(sql: "DELETE FROM failure WHERE id = ?").execute(arguments: [failure.id.data])
+    }
 }

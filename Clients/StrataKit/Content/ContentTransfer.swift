@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import StrataModel
+import Synchronization
 
 /// An upload of a file in the ``ContentFolder``.
 struct ContentUpload: Hashable, Sendable {
@@ -147,4 +148,15 @@ struct ContentTransfer: Sendable {
             progress.update(completed: offset + data.count)
         }
     }
+}
+
+/// A thread-safe counter of written bytes, shared with the closure that writes them.
+final class WrittenBytes: Sendable {
+    private let state: Mutex<Int>
+
+    init(_ count: Int) { state = Mutex(count) }
+
+    var count: Int { state.withLock { $0 } }
+
+    func set(_ count: Int) { state.withLock { $0 = count } }
 }

@@ -233,3 +233,13 @@ private final class SerialLock: Sendable {
     private let mutex = Mutex(())
     func withLock(_ body: () -> Void) { mutex.withLock { _ in body() } }
 }
+
+extension Sequence<Int> {
+    /// The sum of the non-negative elements, clamped to `Int.max`. For sizes and counts that the server has sent.
+    var clampedSum: Int {
+        reduce(0) { sum, number in
+            let (value, hasOverflowed) = sum.addingReportingOverflow(Swift.max(0, number))
+            return hasOverflowed ? .max : value
+        }
+    }
+}

@@ -89,3 +89,105 @@ extension GatewayServices {
         return LogPosition(try await conversations.call(ConversationsAPI.giveReceipt, with: request, for: call))
     }
 }
+
+/// A client's reference to a part of a message: by its id or, in version 2.0, by its index.
+enum PartReference: Hashable, Sendable {
+    case id(UUID)
+    case index(Int)
+
+    /// Reads both forms in any version (docs/conformance.md §15).
+    init?(_ text: some StringProtocol) {
+        if let id = UUID(uuidString: String(text)) {
+            self = .id(id)
+        } else if text.utf8.count <= 4, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
+            let index = Int(text)
+        {
+            self = .index(index)
+        } else {
+            return nil
+        }
+    }
+
+    func place(in parts: [MessagePart]) -> Int? {
+        switch self {
+        case .id(let id): parts.firstIndex { $0.id == id }
+        case .index(let index): parts.indices.contains(index) ? index : nil
+        }
+    }
+
+    fileprivate var proto: ProtoPartReference {
+        .with {
+            switch self {
+            case .id(let id): $0.id = Data(uuid: id)
+            case .index(let index): $0.index = Int32(clamping: index)
+            }
+        }
+    }
+}
+
+/// Editing the parts of a sent message (docs/conformance.md §6.7).
+extension GatewayServices {
+    enum PartsEdit: Sendable {
+        case add(MessagePart)
+        case replace(PartReference, by: MessagePart)
+        case remove(PartReference)
+        case replaceAll([MessagePart])
+    }
+
+    struct EditedParts: Sendable {
+        /// The message after the edit; nil if a removal was repeated.
+        let message: StrataModel.Message?
+        /// The index of the added or replaced part.
+        let index: Int
+        let place: LogPosition
+    }
+
+    /// - Parameter conversation: the conversation that must contain the message; nil for any.
+    func edit(
+        _ edit: PartsEdit, of message: MessageID, in conversation: ConversationID? = nil, for call: Call
+    ) async throws(Failure) -> EditedParts {
+        let request = ProtoEditPartsRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.messageID = Data(message)
+            if let conversation { $0.conversationID = Data(conversation) }
+            switch edit {
+            case .add(let part): $0.add = ProtoMessagePart(part)
+            case .replace(let reference, let part):
+                $0.replace = .with {
+                    $0.part = reference.proto
+                    $0.by = ProtoMessagePart(part)
+                }
+            case .remove(let reference): $0.remove = reference.proto
+            case .replaceAll(let parts): $0.replaceAll = .with { $0.parts = parts.map { ProtoMessagePart($0) } }
+            }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        let answer = try await conversations.call(ConversationsAPI.editParts, with: request, for: call)
+        return EditedParts(
+            message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil,
+            index: Int(answer.index),
+            place: LogPosition(answer.place))
+    }
+}
+
+extension GatewayServices {
+    /// Records receipts of several messages of one conversation, each named once.
+    /// - Returns: the messages that are not visible to the user there, and the log position of the other receipts.
+    func giveReceipts(
+        _ messages: [MessageID], in conversation: ConversationID, kind: ReceiptKind, for call: Call
+    ) async throws(Failure) -> (ignored: [MessageID], place: LogPosition) {
+        let request = ProtoGiveReceiptsRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(conversation)
+            $0.messageIds = messages.map { Data($0) }
+            $0.kind = kind.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        let answer = try await conversations.call(ConversationsAPI.giveReceipts, with: request, for: call)
+        return (
+            try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, LogPosition(answer.place)
+        )
+    }
+}

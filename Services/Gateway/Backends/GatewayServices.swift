@@ -8,6 +8,7 @@ import RPC
 import StrataModel
 import StrataWire
 import SwiftProtobuf
+import Synchronization
 
 /// The gateway's clients for the other services. They translate calls into terms of the model.
 struct GatewayServices: Sendable {
@@ -107,5 +108,33 @@ struct GatewayServices: Sendable {
         } catch {
             throw Failure(.internalServerError, "The answer of a service could not be understood.")
         }
+    }
+}
+
+/// A cache of users' basic identities, filled from messages and participants. A typing signal shows its sender from it.
+final class IdentityCache: Sendable {
+    /// The maximum number of entries. When it is reached, the whole cache is cleared.
+    static let capacity = 50_000
+    private let identities = Mutex<[UserKey: BasicIdentity]>([:])
+
+    func known(_ key: UserKey) -> BasicIdentity? { identities.withLock { $0[key] } }
+
+    func remember(_ identity: BasicIdentity, in app: AppID) {
+        identities.withLock { identities in
+            if identities.count >= Self.capacity { identities.removeAll() }
+            identities[UserKey(app: app, user: identity.userID)] = identity
+        }
+    }
+
+    /// Fetches an identity from the conversations service and caches it. Returns nil if the call fails.
+    func load(_ key: UserKey, through services: GatewayServices) async -> BasicIdentity? {
+        guard
+            let identity =
+                try? await services.identities([key.user], for: GatewayServices.Call(key, budget: .seconds(2))).first
+        else {
+            return nil
+        }
+        remember(identity.basic, in: key.app)
+        return identity.basic
     }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Logging
+import Metrics
 import NIOCore
+import ServiceLifecycle
 import StrataModel
+import StrataWire
 
 /// A store for the bytes of rich content (docs/conformance.md §8). Content is stored in files; an object store can
 /// replace them.
@@ -60,4 +65,75 @@ enum ContentStoreError: Error, Hashable {
     case full(String)
     /// Any other failure. The text names the operation and its error.
     case failed(String)
+}
+
+/// The rich content of a gateway: its store, and the URLs for uploads and downloads.
+struct RichContent: Sendable {
+    let store: any ContentStore
+    let tokens: ContentTokens
+    /// The public base of all URLs, without a trailing slash.
+    let baseURL: String
+
+    init(store: any ContentStore, settings: GatewaySettings) {
+        self.store = store
+        tokens = ContentTokens(clusterSecret: settings.clusterSecret)
+        baseURL = settings.publicURL
+    }
+
+    /// Returns a temporary download URL for any client.
+    func location(of id: ContentID) -> ContentLocation {
+        let (token, expiresAt) = tokens.issueDownload(of: id, at: .now())
+        return ContentLocation(downloadURL: "\(baseURL)/content/downloads/\(token)", expiration: expiresAt)
+    }
+
+    func uploadURL(for upload: ContentTokens.Upload) -> String {
+        "\(baseURL)/content/uploads/\(tokens.issue(upload, at: .now()))"
+    }
+}
+
+extension ContentStoreError {
+    /// Returns the failure for the client, and logs the errors that concern the operator.
+    func failure(logger: Logger) -> Failure {
+        switch self {
+        case .wrongLength: return Failure(.invalidRequest, "The body does not have the announced number of bytes.")
+        case .brokenOff: return Failure(.invalidRequest, "The body ended too early.")
+        case .superseded: return Failure(.invalidRequest, "Another upload to the same URL has begun.")
+        case .full(let reason):
+            logger.error("content directory is full", metadata: ["error.message": "\(reason)"])
+            return .unavailable
+        case .failed(let reason):
+            logger.error("content directory cannot be read or written", metadata: ["error.message": "\(reason)"])
+            return .unavailable
+        }
+    }
+}
+
+/// A service that publishes the free space of the content store as metrics, so that an operator is warned before
+/// uploads fail.
+struct ContentRoomWatch: Service {
+    let store: any ContentStore
+
+    private let freeBytes = Gauge(label: "strata_gateway_content_free_bytes")
+    private let bytes = Gauge(label: "strata_gateway_content_size_bytes")
+    private let freeFiles = Gauge(label: "strata_gateway_content_free_files")
+    private let files = Gauge(label: "strata_gateway_content_files_limit")
+
+    private static let pause = Duration.seconds(15)
+
+    init(store: any ContentStore) {
+        self.store = store
+    }
+
+    /// Records the metrics until the service stops. A failed reading leaves them unchanged; uploads report such errors.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat {
+                guard let room = try? await store.room() else { continue }
+                freeBytes.record(room.freeBytes)
+                bytes.record(room.bytes)
+                freeFiles.record(room.freeFiles ?? 0)
+                files.record(room.files ?? 0)
+            } while (try? await Task.sleep(for: Self.pause)) != nil
+        }
+    }
 }

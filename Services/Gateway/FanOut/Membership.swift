@@ -146,3 +146,117 @@ package struct Membership {
         }
     }
 }
+
+/// The point at which a socket joins a conversation. The catch-up has sent everything up to `position`; live changes
+/// follow.
+package struct JoinPoint: Sendable {
+    package var id: ConversationID
+    package var position: Position
+    /// The last position that the fan-out had passed to the registries when the catch-up asked for it.
+    package var fanOutLast: Position
+    package var counts: UserCounts
+    package var messageCount: Int64
+    package var isHidden: Bool
+
+    package init(
+        id: ConversationID, position: Position, fanOutLast: Position, counts: UserCounts, messageCount: Int64,
+        isHidden: Bool
+    ) {
+        self.id = id
+        self.position = position
+        self.fanOutLast = fanOutLast
+        self.counts = counts
+        self.messageCount = messageCount
+        self.isHidden = isHidden
+    }
+}
+
+/// A user's departure from a conversation, and the state of the conversation that the client last received.
+package struct LeaveRecord: Sendable, Equatable {
+    /// The position of the change that removed the user, or of a later one.
+    package var position: Position
+    /// The position up to which the client has received content visible to the user. Zero if the conversation had been
+    /// removed from the user's devices.
+    package var seenUpTo: Position
+    /// The user's counts as last sent to the client.
+    package var counts = UserCounts(excluded: 0, hidden: 0, position: .zero)
+    /// The number of messages ever sent, at the user's departure or earlier.
+    package var messageCount: Int64 = 0
+    /// The position of the newest change from which the client knows the last message.
+    package var lastMessagePosition = Position.zero
+
+    package init(
+        position: Position, seenUpTo: Position,
+        counts: UserCounts = UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: Int64 = 0,
+        lastMessagePosition: Position = .zero
+    ) {
+        self.position = position
+        self.seenUpTo = seenUpTo
+        self.counts = counts
+        self.messageCount = messageCount
+        self.lastMessagePosition = lastMessagePosition
+    }
+
+    /// Returns the conversation as the user sees it after leaving, derived from an earlier view.
+    func after(_ view: ConversationView) -> ConversationView {
+        guard view.conversation.position < position else { return view }
+        var view = view
+        view.isParticipant = false
+        if counts.position > view.counts.position { view.counts = counts }
+        view.messageCount = max(view.messageCount, messageCount)
+        return view
+    }
+}
+
+/// A user's counts in one conversation as known to an event loop, and whether the client still lacks them.
+///
+/// A published change states the counts that it causes; a change read from the log does not. After the latter, the
+/// counts of affected users are unknown until they are read. A packet never states counts older than its change. The
+/// client receives such a change without counts, and later one packet with both
+/// (``LoopRegistry/repairEnded(of:counts:)``).
+struct MemberCounts {
+    private(set) var known: UserCounts
+    /// The position of the last change that altered the counts without stating them.
+    private(set) var unknownUpTo = Position.zero
+    /// True if the client has received such a change, and has not received both counts since.
+    private(set) var isPending = false
+
+    init(_ known: UserCounts) { self.known = known }
+
+    /// True if ``known`` is up to date.
+    var areCurrent: Bool { known.position >= unknownUpTo }
+
+    /// Stores new counts. Older counts than the known ones are ignored.
+    mutating func take(_ new: UserCounts) {
+        if new.position >= known.position { known = new }
+    }
+
+    /// Updates the counts for a change delivered to a socket of `user`.
+    /// - Parameters:
+    ///   - isFromLog: true if the change was read from the log.
+    ///   - isTold: true if the client receives the change. A client to which the conversation is hidden does not.
+    mutating func apply(_ change: Change, isFromLog: Bool, to user: UserID, isTold: Bool) {
+        if let new = change.counts[user] { return take(new) }
+        guard isFromLog, change.counts.isEmpty, change.altersCounts(of: user) else { return }
+        unknownUpTo = change.position
+        if isTold { isPending = true }
+    }
+
+    /// Records that the client has received both counts, or no longer needs them.
+    mutating func settled() { isPending = false }
+}
+
+extension Change {
+    /// Returns true if the change alters the counts of `user`. The number of messages is not one of them: every change
+    /// carries it.
+    fileprivate func altersCounts(of user: UserID) -> Bool {
+        switch content {
+        // A message hidden from a user always counts as hidden, never as anything else.
+        case .messageCreated: actor == user || hiddenFrom.contains(user)
+        case .messageDeleted: !hiddenFrom.contains(user)
+        case .receipts(let receipts): receipts.contains { $0.user == user && $0.status == .read }
+        case .allRead(let reader, _, _): reader == user
+        case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .partsChanged: false
+        }
+    }
+}

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import FanOut
+import HTTPTypes
 import Hummingbird
 import StrataModel
 import StrataWire
@@ -45,5 +47,57 @@ struct AnnouncementRoutes: RESTFeature {
 
     private func delete(_ id: AnnouncementID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         .noContent.at(try await services.deleteAnnouncement(id, for: context.call))
+    }
+}
+
+/// Routes by which an app's own server sends announcements and notifications (docs/server-api.md).
+struct ServerAnnouncementRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        routes.server("/announcements").on(.post, use: announce)
+        routes.server("/notifications").on(.post, use: notify)
+    }
+
+    private func announce(_ asked: AnnounceRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let (id, body) = (asked.id, asked.body)
+        let sent = try await services.announce(
+            body, as: id, in: context.app, named: context.idempotencyKey, trace: context.request.trace)
+        return .json(.accepted) {
+            renderer(for: context)
+                .writeSentAnnouncement(
+                    id, sender: sent.sender, recipients: body.recipients, sentAt: sent.sentAt, parts: sent.parts,
+                    version: context.version, into: &$0)
+        }
+    }
+
+    private func notify(_ body: NotificationBody, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.notify(body, in: context.app, as: context.idempotencyKey, trace: context.request.trace)
+        return RESTAnswer(status: .accepted)
+    }
+}
+
+/// A request to send an announcement. The id makes it repeatable.
+private struct AnnounceRequest: RESTRequest {
+    let id: AnnouncementID
+    let body: AnnouncementBody
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        let given = try CreationID(request, in: context, for: services).id
+        // With an idempotency key, a repetition has the same id.
+        let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
+        let named = server.flatMap { server in context.idempotencyKey.map { $0.derivedID(by: server, "announcement") } }
+        body = try AnnouncementBody(
+            try await request.object(context), version: context.serverVersion ?? .v3,
+            partsLimit: services.settings.objects.parts)
+        id =
+            given.map { AnnouncementID(rawValue: $0) } ?? body.id ?? named.map { AnnouncementID(rawValue: $0) }
+            ?? .random()
+    }
+}
+
+extension NotificationBody: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try NotificationBody(try await request.object(context))
     }
 }

@@ -206,3 +206,114 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 }
+
+extension Socket: RegisteredSocket {
+    func deliver(_ delivery: Delivery, as rendering: Rendering, values: ReaderValues, stamp: Stamp) {
+        if let origin = delivery.change.origin, origin.connection == id { answer(from: delivery.change) }
+        send(rendering, values: values, stamp: stamp)
+    }
+
+    func membershipChanged(_ event: MembershipEvent) {
+        switch event {
+        case .left(let id, let record): catchUps.schedule.membership.left(id, record: record)
+        case .canRejoin: startLateJoins()
+        case .returns(let id, let position): join([id: position])
+        case .added(let id, let position): wasAdded(to: id, at: position)
+        }
+    }
+
+    func end(_ reason: RegisteredSocketEnd) {
+        switch reason {
+        case .goingAway: close(.goingAway)
+        case .sessionEnded: close(.sessionEnded)
+        }
+    }
+
+    func upkeep(turn: Int) {
+        let slot = Int(truncatingIfNeeded: id & 0xffff)
+        if link.lastHeard + SocketLoop.silence < home.loop.now {
+            releaseStatus()
+            return close(.idle)
+        }
+        if (slot + turn) % SocketLoop.pingPeriod == 0 { ping() }
+        if presence.isHeld, (slot + turn) % home.services.renewalPeriod.seconds == 0 { home.renewPresence(of: self) }
+        if (slot + turn) % SocketLoop.sessionPeriod == 0 { home.checkSession(of: self) }
+    }
+}
+
+/// The handling of frames over the session's rate limit (docs/conformance.md §1.10).
+extension Socket {
+    /// Counts a received frame. True if it is within the session's rate limit.
+    var isAdmitted: Bool { home.services.limiter.admit(session: frameLimit.key) == nil }
+
+    /// Refuses a frame over the rate limit and answers its request with an error. A client that continues at the same
+    /// rate is disconnected.
+    /// - Parameter frame: the frame. nil if it needs no answer.
+    func refuseFrame(_ frame: ByteBuffer?) {
+        guard let limit = home.services.limiter.limits.session else { return }
+        if frameLimit.refuse(limit, at: .now) { return close(.protocolAbuse) }
+        guard let frame else { return }
+        let packet: ClientPacket
+        do {
+            packet = try ClientPacket(parsing: frame)
+        } catch {
+            home.services.metrics.malformedFrames.increment()
+            return close(.unreadable(error))
+        }
+        switch packet {
+        case .typing(_, _, let id): if let id { refuseRequest(ClientPacket.Request(id: id, method: "")) }
+        case .refused(let id, let method, _): refuseRequest(ClientPacket.Request(id: id, method: method))
+        case .dropped: break
+        case .request(let request): refuseRequest(request)
+        }
+    }
+
+    private func refuseRequest(_ packet: ClientPacket.Request) {
+        let request = requests.numbered(packet)
+        requests.refused(request)
+        respond(to: request, .failure(.rateLimited))
+    }
+}
+
+/// The number of frames over the session's rate limit that are refused before the socket is closed.
+struct FrameLimit {
+    let key: RateKey
+    /// A bucket with the frames that may still be refused. nil until the first refusal.
+    private var patience: TokenBucket?
+
+    init(of key: RateKey) { self.key = key }
+
+    /// Counts a refused frame.
+    /// - Returns: true if the socket must be closed.
+    mutating func refuse(_ limit: RateLimit, at now: ContinuousClock.Instant) -> Bool {
+        var left = patience ?? TokenBucket(limit, at: now)
+        defer { patience = left }
+        return left.take(limit, at: now) != nil
+    }
+}
+
+/// A socket's channel contexts, with the time of the last input and the closing state.
+struct SocketLink {
+    private(set) var context: ChannelHandlerContext?
+    /// The context of the frame encoder, for writing encoded frames.
+    private(set) var rawContext: ChannelHandlerContext?
+    private(set) var lastHeard: NIODeadline
+    /// True after a close frame has been sent or the peer has disconnected. No frame may follow (RFC 6455 §5.5.1).
+    private(set) var isClosing = false
+
+    init(openedAt time: NIODeadline) { lastHeard = time }
+
+    mutating func opened(_ context: ChannelHandlerContext, rawContext: ChannelHandlerContext?) {
+        self.context = context
+        self.rawContext = rawContext
+    }
+
+    mutating func heard(at time: NIODeadline) { lastHeard = time }
+
+    mutating func closes() { isClosing = true }
+
+    mutating func ended() {
+        context = nil
+        rawContext = nil
+    }
+}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Redis
 
 /// The time source of a script.
 ///
@@ -10,4 +11,16 @@ struct ScriptClock: Sendable {
 
     /// The clock of the Redis server, used in production.
     static let server = ScriptClock(source: "local time = redis.call('TIME')")
+}
+
+extension Duration {
+    /// The duration in whole milliseconds, the unit of the scripts.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}
+
+extension RedisArgument {
+    static func milliseconds(_ duration: Duration) -> RedisArgument { .integer(duration.milliseconds) }
 }

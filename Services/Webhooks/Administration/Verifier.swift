@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 import FoundationEssentials
 import Logging
 import Metrics
@@ -8,6 +7,7 @@ import NIOHTTP1
 import Postgres
 import ServiceLifecycle
 import StrataModel
+import Synchronization
 
 /// Verifies hooks: sends receivers a challenge that they must answer, and activates hooks once every service records
 /// events for them.
@@ -154,5 +154,44 @@ struct Verifier: Service {
     private func settle() async throws {
         _ = try await store.pool.query(SettleHooks(delay: delay), deadline: .now + .seconds(5))
         _ = try await store.pool.query(ResetLanes(limit: Self.mostReset), deadline: .now + .seconds(5))
+    }
+}
+
+/// The limits on concurrent verifications of this instance: one per hook, and a few per app and per host. A
+/// verification over a limit waits until its lease ends. So no app can use up the instance, or make it call a foreign
+/// host repeatedly.
+final class VerificationRoom: Sendable {
+    static let mostOfApp = 4
+    static let mostOfHost = 8
+    static let most = 32
+
+    private struct State {
+        var hooks: Set<WebhookID> = []
+        var apps: [AppID: Int] = [:]
+        var hosts: [String: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Begins a verification. If it returns true, ``end(_:of:at:)`` must be called.
+    func begin(_ hook: WebhookID, of app: AppID, at host: String) -> Bool {
+        state.withLock { state in
+            let (ofApp, ofHost) = (state.apps[app] ?? 0, state.hosts[host] ?? 0)
+            guard !state.hooks.contains(hook), state.hooks.count < Self.most, ofApp < Self.mostOfApp,
+                ofHost < Self.mostOfHost
+            else { return false }
+            state.hooks.insert(hook)
+            state.apps[app] = ofApp + 1
+            state.hosts[host] = ofHost + 1
+            return true
+        }
+    }
+
+    func end(_ hook: WebhookID, of app: AppID, at host: String) {
+        state.withLock { state in
+            state.hooks.remove(hook)
+            state.apps[app] = state.apps[app].flatMap { $0 > 1 ? $0 - 1 : nil }
+            state.hosts[host] = state.hosts[host].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
     }
 }

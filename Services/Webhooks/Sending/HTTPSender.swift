@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 import AsyncHTTPClient
 import Logging
 import NIOCore
@@ -313,5 +312,31 @@ extension Duration {
     var inWords: String {
         let (seconds, attoseconds) = components
         return attoseconds == 0 ? "\(seconds) s" : "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"
+    }
+}
+
+/// A reason why a receiver did not accept a request, in words for the app's owner.
+enum ReceiverFault: Hashable, Sendable, CustomStringConvertible {
+    /// A response with an unexpected status, and its reason phrase.
+    case status(Int, String)
+    /// A clause, for example "the receiver could not be reached".
+    case clause(String)
+
+    /// The reason alone, as shown in the list of deliveries.
+    var description: String {
+        switch self {
+        case .status(let status, let reason):
+            "unexpected response status: \(status)\(reason.isEmpty ? "" : " \(reason)")"
+        case .clause(let clause): clause
+        }
+    }
+
+    /// The end of a sentence such as "Verification failed". The protocol defines the wording for statuses, without a
+    /// full stop.
+    var cause: String {
+        switch self {
+        case .status: "due to \(self)"
+        case .clause(let clause): "because \(clause)\(clause.hasSuffix(".") ? "" : ".")"
+        }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-
+import Foundation
 import Glibc
 import Synchronization
 
@@ -172,5 +172,47 @@ extension ChildProcess.Exit {
         self.signal = signal == 0 ? nil : signal
         self.status = signal == 0 ? (waitStatus >> 8) & 0xff : 128 + signal
         self.output = output
+    }
+}
+
+/// A wait for a child to become ready.
+enum Readiness {
+    /// Polls until the child is ready, starting with short pauses.
+    /// - Parameters:
+    ///   - child: The child. The wait ends when it exits.
+    ///   - limit: The maximum wait.
+    ///   - question: Returns true if the child is ready.
+    /// - Returns: True if the child became ready.
+    /// - Throws: `CancellationError`, after stopping the child.
+    static func poll(
+        _ child: ChildProcess, limit: Duration, until question: @Sendable () async -> Bool
+    ) async throws -> Bool {
+        let clock = ContinuousClock()
+        let end = clock.now.advanced(by: limit)
+        var pause = Duration.milliseconds(5)
+        while child.isRunning, clock.now < end {
+            if await question() { return true }
+            do {
+                try await clock.sleep(for: pause)
+            } catch {
+                await child.stop(patience: .seconds(5))
+                throw error
+            }
+            pause = min(pause * 2, .milliseconds(80))
+        }
+        return false
+    }
+}
+
+/// The end of a log file.
+public enum LogTail {
+    /// Returns the last lines of a file, limited to its last 16 KiB. Empty if the file is unreadable.
+    public static func last(_ count: Int, of path: String) -> String {
+        guard let file = FileHandle(forReadingAtPath: path) else { return "" }
+        defer { try? file.close() }
+        let size = (try? file.seekToEnd()) ?? 0
+        try? file.seek(toOffset: size > 16_384 ? size - 16_384 : 0)
+        let bytes = (try? file.readToEnd()) ?? Data()
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").suffix(count).joined(separator: "\n")
     }
 }

@@ -105,3 +105,43 @@ public enum ConversationOrder: String, Sendable {
     case createdAt = "created_at"
     case lastMessage = "last_message"
 }
+
+/// A conversation and its newest messages, read in one snapshot: a client's first load.
+public struct LoadedConversation: Hashable, Sendable {
+    /// The conversation as seen by the loading user.
+    public var view: ConversationView
+    /// The messages seen by this user, newest first. The first one is the view's last message.
+    public var messages: [Message]
+    /// True if requested messages are missing because the response had no room for them.
+    public var isTruncated: Bool
+    /// Creates a loaded conversation. `messages` must begin with the view's last message, if there is one.
+    public init(view: ConversationView, messages: [Message], isTruncated: Bool) {
+        self.view = view
+        self.messages = messages
+        self.isTruncated = isTruncated
+    }
+}
+
+/// An operation of a client's patch of the participants (docs/conformance.md §5.5).
+public enum ParticipantOperation: Hashable, Sendable {
+    /// Adds a participant. No effect on a user who already takes part.
+    case add(UserID)
+    /// Removes a participant. No effect on a user who does not take part.
+    case remove(UserID)
+    /// Replaces all participants.
+    case set([UserID])
+}
+
+/// The receipts that a conversation disables, fixed at its creation. Disabled receipts are still recorded for the
+/// reader's own devices, but not shown to other users (docs/conformance.md §5.4).
+public struct ReceiptPolicy: OptionSet, Hashable, Sendable {
+    /// The bits as stored in the database and sent in the contracts.
+    public let rawValue: Int32
+    /// Creates a policy. Unknown bits are ignored.
+    public init(rawValue: Int32) { self.rawValue = rawValue }
+
+    /// Hides from other users that a message was delivered.
+    public static let noDelivery = ReceiptPolicy(rawValue: 1)
+    /// Hides from other users that a message was read.
+    public static let noRead = ReceiptPolicy(rawValue: 2)
+}

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-
 import CLibPQ
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 
 /// A connection to PostgreSQL: non-blocking libpq driven by `poll`. Confined to the thread that opened it.
 final class Connection {
@@ -115,5 +123,162 @@ final class Connection {
 
     private static func field(of result: OpaquePointer, code: Unicode.Scalar) -> String? {
         PQresultErrorField(result, Int32(code.value)).map { String(cString: $0) }
+    }
+}
+
+extension Connection {
+    /// Connects, sets up the session and, for a pool, enters pipeline mode.
+    ///
+    /// Blocks the calling thread until the connect time-out at most, or until `giveUp` returns true after a wake-up.
+    /// The resolver's own time-outs apply to name resolution.
+    static func open(
+        _ configuration: PostgresConfiguration, wake: WakeSignal, pipeline: Bool, giveUp: () -> Bool
+    ) throws(PostgresError) -> Connection {
+        let parameters = ConnectionParameters(configuration)
+        let deadline = ContinuousClock.now.advanced(by: configuration.connectTimeout)
+        let raw = start(parameters)
+        guard let raw else { throw PostgresError(code: .connectionUnavailable, reason: "out of memory") }
+        let connection = Connection(raw: raw, wake: wake, configuration: configuration)
+        try connection.finishConnecting(deadline: deadline, giveUp: giveUp)
+        guard PQsetnonblocking(raw, 1) == 0 else { throw connection.unavailable() }
+        var responseWait = ResponseWait(
+            sentAt: .now, deadline: deadline, longest: nil, grace: configuration.cancelGrace)
+        do throws(PostgresError) {
+            _ = try connection.run(
+                parameters.settingsSQL, with: parameters.settings.flatMap { [$0.name, $0.value] },
+                responseWait: &responseWait, interrupted: giveUp)
+        } catch {
+            throw PostgresError(
+                code: .connectionUnavailable, sqlState: error.sqlState, reason: "the session cannot be set up",
+                serverDetail: error.serverDetail)
+        }
+        guard !pipeline || PQenterPipelineMode(raw) == 1 else { throw connection.unavailable() }
+        return connection
+    }
+
+    private static func start(_ parameters: ConnectionParameters) -> OpaquePointer? {
+        let keywords = parameters.keywords.map { strdup($0.name) } + [nil]
+        let values = parameters.keywords.map { strdup($0.value) } + [nil]
+        defer { for text in keywords + values { free(text) } }
+        return PQconnectStartParams(keywords.map { UnsafePointer($0) }, values.map { UnsafePointer($0) }, 1)
+    }
+
+    private func finishConnecting(deadline: ContinuousClock.Instant, giveUp: () -> Bool) throws(PostgresError) {
+        guard PQstatus(raw) != CONNECTION_BAD else { throw unavailable() }
+        var write = true
+        while true {
+            let outcome = wake.wait(socket: socket, read: !write, write: write, until: deadline)
+            if outcome.signalled, giveUp() { throw PostgresError(code: .closed) }
+            guard outcome.socketReady else {
+                if ContinuousClock.now >= deadline {
+                    throw PostgresError(code: .connectionUnavailable, reason: "connecting took too long")
+                }
+                continue
+            }
+            switch PQconnectPoll(raw) {
+            case PGRES_POLLING_OK: return
+            case PGRES_POLLING_READING: write = false
+            case PGRES_POLLING_WRITING: write = true
+            default: throw unavailable()
+            }
+        }
+    }
+
+    private func unavailable() -> PostgresError {
+        PostgresError(code: .connectionUnavailable, serverDetail: lastMessage)
+    }
+}
+
+// Queries outside pipeline mode, for session set-up and migrations.
+extension Connection {
+    func run(
+        _ sql: String, with parameters: [String], responseWait: inout ResponseWait, interrupted: () -> Bool
+    ) throws(PostgresError) -> Rows {
+        let texts = parameters.map { strdup($0) }
+        defer { for text in texts { free(text) } }
+        let sent = PQsendQueryParams(raw, sql, Int32(texts.count), nil, texts.map { UnsafePointer($0) }, nil, nil, 1)
+        guard sent == 1 else { throw lost() }
+        return try collect(&responseWait, interrupted: interrupted)
+    }
+
+    /// Runs a script of any number of statements, function bodies included, with the simple protocol. A script without
+    /// transaction control is atomic.
+    func run(script: String, responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) {
+        guard !script.utf8.contains(0) else {
+            throw PostgresError(code: .invalidParameter, reason: "the script contains a NUL character")
+        }
+        guard PQsendQuery(raw, script) == 1 else { throw lost() }
+        _ = try collect(&responseWait, interrupted: interrupted)
+    }
+
+    /// True if a transaction is open and has not failed.
+    var isInTransaction: Bool { PQtransactionStatus(raw) == PQTRANS_INTRANS }
+
+    /// Reads all results of the sent statements. Returns the last one or throws the first error.
+    private func collect(_ responseWait: inout ResponseWait, interrupted: () -> Bool) throws(PostgresError) -> Rows {
+        var failure: PostgresError?
+        var last: ResultHandle?
+        while true {
+            guard awaitResult(&responseWait, interrupted: interrupted) else { throw failure ?? lost() }
+            guard let result = PQgetResult(raw) else { break }
+            switch PQresultStatus(result) {
+            case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+                last = ResultHandle(owning: result)
+            case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+                PQclear(result)
+                throw PostgresError(code: .configuration, reason: "COPY is not supported")
+            default:
+                failure = failure ?? Self.error(from: result)
+                PQclear(result)
+            }
+        }
+        if let failure { throw failure }
+        guard let last, PQstatus(raw) == CONNECTION_OK else { throw lost() }
+        return Rows(last)
+    }
+
+    private func lost() -> PostgresError {
+        PostgresError(
+            code: PQstatus(raw) == CONNECTION_OK ? .configuration : .connectionUnavailable, serverDetail: lastMessage)
+    }
+}
+
+/// A request to cancel the running statement of a connection, sent from its own thread.
+///
+/// libpq sends it over a second connection and waits without a time-out for the server to close that one. On the
+/// connection's own thread, this would block as long as a network drops packets.
+///
+/// Until the request has finished, it can still cancel whatever is sent next. Therefore the connection must not be used
+/// before that.
+///
+/// `@unchecked Sendable`: only the thread started here uses the pointer. `deinit` frees it after that thread has ended.
+final class CancelRequest: @unchecked Sendable {
+    private let raw: OpaquePointer
+    private let finished = Atomic(false)
+
+    /// Starts the request on libpq's `connection`. Signals `wake` when the server has forwarded the request, or cannot
+    /// be reached.
+    init?(_ connection: OpaquePointer, wake: WakeSignal) {
+        guard let raw = PQgetCancel(connection) else { return nil }
+        self.raw = raw
+        do throws(PostgresError) {
+            try OwnThread.start {
+                self.send()
+                wake.signal()
+            }
+        } catch {
+            finished.store(true, ordering: .releasing)
+        }
+    }
+
+    deinit { PQfreeCancel(raw) }
+
+    var isFinished: Bool { finished.load(ordering: .acquiring) }
+
+    private func send() {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { message in
+            _ = PQcancel(raw, message.baseAddress, Int32(message.count))
+        }
+        finished.store(true, ordering: .releasing)
     }
 }

@@ -5,6 +5,7 @@ import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
 public import NIOPosix
+import NIOSSL
 
 /// A client of the public protocol for one server, for one user or before sign-in. It makes REST calls and opens any
 /// number of sockets.
@@ -153,5 +154,112 @@ extension TimeAmount {
         self =
             seconds > 9_000_000_000
             ? .hours(24 * 365 * 200) : .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}
+
+extension ProtocolClient {
+    /// Requests a new nonce.
+    /// - Throws: ``ProtocolClientError/Code/refused`` if the response contains none.
+    public func nonce(deadline: ContinuousClock.Instant? = nil) async throws -> String {
+        let answer = try await call("POST", "/nonces", deadline: deadline)
+        guard answer.isSuccess, let nonce = answer.json["nonce"].string else {
+            throw ProtocolClientError(.refused, "no nonce", answer: answer)
+        }
+        return nonce
+    }
+
+    /// Exchanges an identity token for a session.
+    /// - Returns: the session token.
+    /// - Throws: ``ProtocolClientError/Code/refused`` if the response contains none.
+    public func signIn(
+        appID: String, identityToken: String, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> String {
+        let body: JSONValue = ["app_id": .string(appID), "identity_token": .string(identityToken)]
+        let answer = try await call("POST", "/sessions", body: body, deadline: deadline)
+        guard answer.isSuccess, let token = answer.json["session_token"].string else {
+            throw ProtocolClientError(.refused, "no session", answer: answer)
+        }
+        return token
+    }
+
+    /// Ends a session. Its token is in the path, as stock clients send it.
+    public func signOut(token: String, deadline: ContinuousClock.Instant? = nil) async throws -> RESTResponse {
+        try await call("DELETE", "/sessions/\(token)", token: token, deadline: deadline)
+    }
+}
+
+/// A response of the server over HTTP.
+public struct RESTResponse: Sendable, Hashable {
+    /// A header line.
+    public struct Header: Sendable, Hashable {
+        /// The name as spelled by the server.
+        public let name: String
+        /// The value of the header.
+        public let value: String
+    }
+
+    /// The HTTP status.
+    public let status: Int
+    /// The headers, in the order received.
+    public let headers: [Header]
+    /// The body as received.
+    public let body: Data
+    /// The body as JSON, or ``JSONValue/null`` if it is not JSON.
+    public let json: JSONValue
+
+    init(status: Int, headers: [Header], body: Data) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        json = body.isEmpty ? .null : (try? JSONValue(parsing: body)) ?? .null
+    }
+
+    /// True if the status indicates success.
+    public var isSuccess: Bool { (200..<300).contains(status) }
+    /// The `id` of the error object, or nil if the call succeeded.
+    public var errorID: String? { isSuccess ? nil : json["id"].string }
+    /// Returns the value of the first header with this name, ignoring case.
+    public func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
+}
+
+/// A version of the public protocol, for both transports.
+public enum ProtocolVersion: String, Sendable, CaseIterable {
+    case v2 = "2.0"
+    case v3 = "3.0"
+
+    /// The `Accept` header of requests.
+    public var accept: String { "application/vnd.layer+json; version=\(rawValue)" }
+    /// The WebSocket subprotocol.
+    public var subprotocol: String { "layer-\(rawValue)" }
+}
+
+/// The servers whose certificates a client trusts.
+public enum ServerTrust: Sendable, Hashable {
+    /// Servers with a certificate of a public authority.
+    case system
+    /// Servers with a certificate signed by one of these PEM certificates.
+    case roots(pem: String)
+    /// All servers, for tests on the local machine.
+    case anyCertificate
+}
+
+extension ServerTrust {
+    func tlsConfiguration() throws -> TLSConfiguration {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        switch self {
+        case .system: break
+        case .roots(let pem):
+            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)))
+        case .anyCertificate: configuration.certificateVerification = .none
+        }
+        return configuration
+    }
+
+    /// Returns true if a connection failed because the certificate is not trusted. BoringSSL's reason is only in the
+    /// text of the error.
+    static func isDistrust(_ error: any Error) -> Bool {
+        if let error = error as? NIOSSLExtraError { return error == .failedToValidateHostname }
+        guard case .handshakeFailed(let reason) = error as? NIOSSLError else { return false }
+        return "\(reason)".contains("CERTIFICATE_VERIFY_FAILED")
     }
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 import Configuration
 public import Foundation
 public import Logging
@@ -204,5 +203,58 @@ extension Duration {
         let (microseconds, overflow) = number.multipliedReportingOverflow(by: unit)
         guard !overflow else { return nil }
         self = .microseconds(microseconds)
+    }
+}
+
+/// A value that must not be shown. It reads `<redacted>` wherever it is printed, logged, dumped or interpolated.
+public struct Secret<Value: Sendable>: Sendable {
+    /// The value itself. Read it only where it is used.
+    public let value: Value
+
+    /// Wraps a value.
+    public init(_ value: Value) {
+        self.value = value
+    }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// `<redacted>`.
+    public var description: String { "<redacted>" }
+    /// `<redacted>`.
+    public var debugDescription: String { "<redacted>" }
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Secret: Equatable where Value: Equatable {}
+
+/// A missing or unusable setting. Its description is one line that names the key and the expected value, and never
+/// shows the given value.
+public struct SettingsError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The kind of problem.
+    public enum Problem: String, Sendable {
+        /// The setting has no default and was not given.
+        case missing
+        /// The given value is unusable.
+        case invalid
+    }
+
+    /// The key, as it is written in the environment.
+    public let key: String
+    /// The problem with the setting.
+    public let problem: Problem
+    /// The expected value, as a phrase: "an integer from 1 to 65535".
+    public let expected: String
+
+    /// Creates an error about one setting.
+    public init(key: String, problem: Problem, expected: String) {
+        self.key = key
+        self.problem = problem
+        self.expected = expected
+    }
+
+    /// `missing setting STRATA_X: expected …`
+    public var description: String {
+        "\(problem.rawValue) setting \(key): expected \(expected)"
     }
 }

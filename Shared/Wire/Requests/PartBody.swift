@@ -103,3 +103,59 @@ public enum PartBody {
         return Int(clamping: size)
     }
 }
+
+/// The parsing of parts from apps' own servers (docs/server-api.md).
+extension PartBody {
+    /// Prepares one part of an existing message for ``part(_:of:version:)``. An empty id or encoding is removed.
+    /// - Throws: ``Failure`` naming `body` if the part has neither a body nor content.
+    public static func fromServer(_ json: JSONValue) throws(Failure) -> JSONValue {
+        try checkContent(of: json, at: .body)
+        return json.withoutEmptyIDs
+    }
+
+    /// Prepares the parts of a message. An empty id or encoding is removed.
+    public static func fromServer(_ elements: [JSONValue]) throws(Failure) -> [JSONValue] {
+        for (index, element) in elements.enumerated() { try checkContent(of: element, at: .element("parts", index)) }
+        return elements.map(\.withoutEmptyIDs)
+    }
+
+    /// Throws if a part has neither `body` nor `content`. This failure differs from that for a missing member, because
+    /// one of the two suffices.
+    private static func checkContent(of json: JSONValue, at place: Members.Place) throws(Failure) {
+        guard case .object = json else { return }
+        let members = try Members(json, at: place)
+        if members["mime_type"] != nil, members["body"] == nil, members["content"] == nil {
+            throw members.invalid("body", reason: "or the property content is required")
+        }
+    }
+}
+
+/// Validation of base64 text without decoding.
+enum Base64 {
+    /// Returns the number of decoded bytes. Returns nil unless `text` is base64 in the standard alphabet, padded,
+    /// without white space.
+    static func decodedCount(_ text: String) -> Int? {
+        let utf8 = text.utf8
+        let count = utf8.count
+        guard count % 4 == 0 else { return nil }
+        var padding = 0
+        for byte in utf8 {
+            if byte == UInt8(ascii: "=") {
+                padding += 1
+            } else if padding > 0 || !isDigit(byte) {
+                return nil
+            }
+        }
+        return padding <= 2 ? count / 4 * 3 - padding : nil
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+}

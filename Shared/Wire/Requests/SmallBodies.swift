@@ -206,3 +206,65 @@ public struct PushTokenBody: Hashable, Sendable {
         return text
     }
 }
+
+/// The body of `POST /conversations/:uuid/receipts`: a receipt for several messages of a conversation.
+public struct ReceiptsBody: Hashable, Sendable {
+    /// The maximum number of messages in a request.
+    public static let limit = 1000
+
+    /// The kind of the receipt.
+    public var kind: ReceiptKind
+    /// The messages without duplicates, at least one.
+    public var messages: [MessageID]
+
+    /// Parses the body.
+    /// - Throws: ``Failure`` naming `type`, `ids` or an element of `ids`.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        kind = try ReceiptBody(json).kind
+        guard let elements = try members.array("ids") else { throw members.missing("ids") }
+        guard (1...ReceiptsBody.limit).contains(elements.count) else {
+            throw members.invalid("ids", reason: "must name 1 to \(ReceiptsBody.limit) messages")
+        }
+        var seen: Set<MessageID> = []
+        messages = []
+        for (index, element) in elements.enumerated() {
+            guard case .string(let text) = element, let id = MessageID(parsing: text) else {
+                throw .invalid("ids.\(index)", reason: "is not the id of a message")
+            }
+            if seen.insert(id).inserted { messages.append(id) }
+        }
+    }
+}
+
+/// An operation on the list of users that a user has blocked.
+public enum BlockListOperation: Hashable, Sendable {
+    case add([UserID])
+    case remove([UserID])
+    /// Replaces the list. All other users are unblocked.
+    case set([UserID])
+
+    /// Returns true if the operation blocks this user.
+    public func blocks(_ user: UserID) -> Bool {
+        switch self {
+        case .add(let users), .set(let users): users.contains(user)
+        case .remove: false
+        }
+    }
+}
+
+/// The body of an app server's request to block one user: `{"user_id": "ben"}`.
+public struct BlockBody: Hashable, Sendable {
+    /// The user to block.
+    public let user: UserID
+
+    /// Parses the body.
+    /// - Throws: ``Failure`` `missing_property` or `invalid_property` for `user_id`.
+    public init(_ json: JSONValue) throws(Failure) {
+        let text = try Members(json).requiredString("user_id")
+        guard let user = RequestSender.server.userID(text) else {
+            throw .invalid("user_id", reason: "is not a user id")
+        }
+        self.user = user
+    }
+}

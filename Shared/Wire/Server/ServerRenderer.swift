@@ -97,3 +97,78 @@ public struct ServerRenderer: Sendable {
 
     func key(of user: UserID) -> String { namesUsersByID ? user.rawValue : user.layerID }
 }
+
+extension ServerRenderer {
+    /// Writes a conversation for an event, independent of a reader.
+    public func writeConversation(_ conversation: Conversation, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeShared(conversation, isParticipant: true, order: .javaScript, into: &writer)
+        writer.endObject()
+    }
+
+    /// Writes a conversation as seen by ``reader``, with the reader's last message and unread count.
+    public func writeConversation(_ view: ConversationView, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
+        if reader != nil {
+            writer.key("last_message")
+            if let message = view.lastMessage {
+                writeMessage(message, form: .read, into: &writer)
+            } else {
+                writer.null()
+            }
+            writer.key("unread_message_count")
+            writer.int(view.unreadCount)
+        }
+        writer.endObject()
+    }
+
+    /// Writes the id and the URL of a conversation, as a reference in other objects.
+    public func writeReference(to id: ConversationID, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("id")
+        writer.conversationID(id)
+        writer.key("url")
+        writer.string(url(of: id))
+        writer.endObject()
+    }
+
+    private func writeShared(
+        _ conversation: Conversation, isParticipant: Bool, order: KeyOrder = .bytes, into writer: inout JSONWriter
+    ) {
+        writer.key("id")
+        writer.conversationID(conversation.id)
+        writer.key("url")
+        writer.string(url(of: conversation.id))
+        writer.key("messages_url")
+        writer.string("\(url(of: conversation.id))/messages")
+        writer.key("created_at")
+        writer.timestamp(conversation.createdAt)
+        writer.key("participants")
+        writer.beginArray()
+        if isParticipant { for participant in conversation.participants { writeIdentity(participant, into: &writer) } }
+        writer.endArray()
+        writer.key("distinct")
+        writer.bool(conversation.isDistinct)
+        // An event omits metadata that is too large for it.
+        if conversation.metadata == nil, order == .javaScript { return }
+        writer.key("metadata")
+        renderer.writeMetadata(conversation.metadata ?? MetadataTree(), order: order, into: &writer)
+    }
+}
+
+extension ServerRenderer {
+    /// Writes an error object. An object in it has the form ``Form/read``. The member `data` is omitted if there are no
+    /// details.
+    public func writeFailure(_ failure: Failure, into writer: inout JSONWriter) {
+        let hasData: Bool = if case .none = failure.detail { false } else { true }
+        renderer.writeFailure(failure, hasData: hasData, into: &writer) { writer in
+            switch failure.detail {
+            case .conversation(let view): writeConversation(view, into: &writer)
+            case .message(let message): writeMessage(message, form: .read, into: &writer)
+            case .none, .property, .header, .nonce, .predecessor:
+                renderer.writeDetail(failure.detail, for: nil, version: version.clientVersion, into: &writer)
+            }
+        }
+    }
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-
 import ArgumentParser
+import Dispatch
 import Foundation
+import Glibc
 
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -45,5 +46,121 @@ struct DevCommand: AsyncParsableCommand {
             environment: environment,
             console: .standard)
         try await DevSession(system: system, console: .standard).run()
+    }
+}
+
+/// One run of `strata dev`: start, wait for a signal, stop.
+struct DevSession: Sendable {
+    let system: DevSystem
+    let console: Console
+
+    /// Runs the system and returns after a signal, when all processes have stopped.
+    /// - Throws: The reason why the start failed. Processes that already ran have been stopped.
+    func run() async throws {
+        let up = Task {
+            try await system.start()
+            console.say(await system.welcome())
+            while true { try await Task.sleep(for: .seconds(86_400)) }
+        }
+        let watching = watch(TerminationSignals(), stop: up)
+        defer { watching.cancel() }
+        let result = await up.result
+        let isWanted = up.isCancelled
+        if isWanted { console.say("\nStopping. Press Ctrl-C again to kill everything immediately.") }
+        await system.stop()
+        if !isWanted { _ = try result.get() }
+        console.say("Stopped. The data is kept in \(system.home.path).")
+    }
+
+    /// Cancels `stop` at the first signal. A second signal ends this process at once, and the children with it.
+    private func watch(_ signals: TerminationSignals, stop: Task<Void, any Error>) -> Task<Void, Never> {
+        Task {
+            for await _ in signals.stream {
+                guard !stop.isCancelled else { Foundation.exit(130) }
+                stop.cancel()
+            }
+        }
+    }
+}
+
+/// The text that `strata dev` prints when all processes run.
+struct Welcome {
+    let state: RunningState
+    let home: StrataHome
+
+    /// The text, several lines beginning with an empty one.
+    var text: String {
+        let prefix = home.path == StrataHome(environment: [:]).path ? "" : "STRATA_HOME=\(home.path) "
+        let command = prefix + OwnCommand.name
+        let secure = state.httpsURLs.map { "\($0)   \($0.replacingOccurrences(of: "https://", with: "wss://"))" }
+        let plain = state.httpURLs.map { "\($0)    \($0.replacingOccurrences(of: "http://", with: "ws://"))" }
+        return """
+
+            Strata is up.
+
+              HTTPS and WebSocket   \(secure.joined(separator: "\n                        "))
+              without TLS           \(plain.joined(separator: "\n                        "))
+              certificate           \(state.certificate)
+              logs                  \(home.logs)/
+
+            In another terminal:
+
+              \(command) app create --name "My app"      an app, its key, and a token for its server
+              \(command) token --app APP --user alice    an identity token, to sign in with
+              \(command) demo                            two users try everything\(chat(prefix, columns: command.count + 33))
+              \(command) doctor                          what is missing, what is wrong
+
+            Ctrl-C stops everything and keeps the data.
+            """
+    }
+
+    /// Returns the line about the example Chat; empty if this `strata` is not the one of a source tree.
+    /// - Parameter columns: The width of the column with the commands.
+    private func chat(_ prefix: String, columns: Int) -> String {
+        guard FileManager.default.isExecutableFile(atPath: ServiceBinaries().directory + "/ChatExample") else {
+            return ""
+        }
+        let command = "\(prefix)make chat USER=alice".padding(toLength: columns, withPad: " ", startingAt: 0)
+        return "\n  \(command)a chat in the terminal; bob is in another one"
+    }
+}
+
+/// The signals that ask this process to end: `SIGINT` (Ctrl-C), `SIGTERM`, and `SIGHUP` (the terminal closed).
+package struct TerminationSignals: Sendable {
+    /// The signals, one element for each that arrives.
+    package let stream: AsyncStream<Int32>
+
+    /// Starts to receive these signals, which then no longer end the process. Writing to a pipe without a reader does
+    /// not end it either.
+    package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
+        signal(SIGPIPE, SIG_IGN)
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        self.stream = stream
+        let queue = DispatchQueue(label: "strata.signals")
+        let sources = numbers.filter { !($0 == SIGHUP && Self.isIgnored($0)) }
+            .map { number in
+                signal(number, SIG_IGN)
+                let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+                source.setEventHandler { continuation.yield(number) }
+                source.activate()
+                return Kept(source: source)
+            }
+        continuation.onTermination = { _ in
+            for kept in sources { kept.source.cancel() }
+        }
+    }
+
+    /// Returns true if the parent process had the signal ignored, as `nohup` does.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(number, nil, &action) == 0 else { return false }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+
+    /// A wrapper of a dispatch source. It is `@unchecked Sendable` because only `cancel` is called on it, which is
+    /// allowed from any thread.
+    private struct Kept: @unchecked Sendable {
+        let source: any DispatchSourceSignal
     }
 }

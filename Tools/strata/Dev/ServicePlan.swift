@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-
+import AsyncHTTPClient
+import Foundation
 import LocalServers
+import NIOCore
+import NIOHTTP1
 
 /// The processes to run, with their ports and environments. The plan is pure, except for two closures about ports.
 struct ServicePlan: Equatable, Sendable {
@@ -152,5 +155,78 @@ struct ServicePlan: Equatable, Sendable {
             }
         }
         return environment
+    }
+}
+
+/// The five executables of a system.
+enum ServiceKind: String, CaseIterable, Sendable {
+    case conversations, metadata, presence, webhooks, gateway
+
+    /// True if the service receives RPC calls. A gateway only makes them.
+    var takesCalls: Bool {
+        self != .gateway
+    }
+}
+
+/// The executables of the services, in the directory of this executable.
+struct ServiceBinaries: Sendable {
+    /// The absolute path of the directory.
+    let directory: String
+
+    /// - Parameter directory: The directory of the executables. nil: that of this executable.
+    init(directory: String? = nil) {
+        self.directory = directory ?? Self.own
+    }
+
+    func path(of kind: ServiceKind) -> String {
+        "\(directory)/\(kind.rawValue)"
+    }
+
+    var missing: [ServiceKind] {
+        ServiceKind.allCases.filter { !FileManager.default.isExecutableFile(atPath: path(of: $0)) }
+    }
+
+    /// Checks that all executables exist.
+    /// - Throws: ``CommandFailure`` that names the missing ones.
+    func check() throws {
+        guard !missing.isEmpty else { return }
+        let names = missing.map(\.rawValue).joined(separator: ", ")
+        throw CommandFailure(
+            .unavailable,
+            "The executables of these services are not in \(directory): \(names). Build them with: swift build")
+    }
+
+    private static var own: String {
+        let link =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        return (link as NSString).deletingLastPathComponent
+    }
+}
+
+struct ReadyProbe: Sendable {
+    /// The admin port on 127.0.0.1.
+    let adminPort: Int
+
+    /// Returns true if `/health/ready` answers 200.
+    func isReady() async -> Bool {
+        let request = HTTPClientRequest(url: "http://127.0.0.1:\(adminPort)/health/ready")
+        guard let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(2)) else { return false }
+        _ = try? await response.body.collect(upTo: 65_536)
+        return response.status == .ok
+    }
+
+    /// Polls until the service is ready.
+    /// - Returns: False if the service is not ready after `limit`, or if `isHopeless` returns true.
+    func wait(limit: Duration, isHopeless: @Sendable () async -> Bool = { false }) async throws -> Bool {
+        let clock = ContinuousClock()
+        let end = clock.now.advanced(by: limit)
+        var pause = Duration.milliseconds(20)
+        while clock.now < end {
+            if await isReady() { return true }
+            if await isHopeless() { return false }
+            try await clock.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(200))
+        }
+        return false
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-
+import ArgumentParser
 import Foundation
 import Glibc
 import LocalServers
@@ -143,5 +143,83 @@ struct Doctor: Sendable {
         return days > 30
             ? .fine("certificate", finding: "valid for \(days) more days")
             : .notice("certificate", finding: "expires in \(days) days", remedy: "The next start creates a new one.")
+    }
+}
+
+struct DoctorCheck: Codable, Equatable, Sendable {
+    enum Verdict: String, Codable, Sendable {
+        case fine
+        /// The subject works, but the operator should know the finding.
+        case notice
+        /// Something will not work.
+        case bad
+    }
+
+    /// The thing that was examined, such as `PostgreSQL`.
+    let subject: String
+    let verdict: Verdict
+    let finding: String
+    /// The action or command that fixes the problem, if there is one.
+    let remedy: String?
+
+    static func fine(_ subject: String, finding: String) -> DoctorCheck {
+        DoctorCheck(subject: subject, verdict: .fine, finding: finding, remedy: nil)
+    }
+
+    static func notice(_ subject: String, finding: String, remedy: String? = nil) -> DoctorCheck {
+        DoctorCheck(subject: subject, verdict: .notice, finding: finding, remedy: remedy)
+    }
+
+    static func bad(_ subject: String, finding: String, remedy: String) -> DoctorCheck {
+        DoctorCheck(subject: subject, verdict: .bad, finding: finding, remedy: remedy)
+    }
+
+    /// The printed form: a line for the finding, and one for the remedy.
+    var text: String {
+        let mark =
+            switch verdict {
+            case .fine: "✓"
+            case .notice: "!"
+            case .bad: "✗"
+            }
+        let name = subject.padding(to: 14)
+        return "  \(mark) \(name) \(finding)"
+            + (remedy.map { "\n" + String(repeating: " ", count: 19) + "→ \($0)" } ?? "")
+    }
+}
+
+extension String {
+    /// Returns the text with spaces appended up to a width.
+    func padding(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}
+
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Reports what is missing on this machine, and how to install it.",
+        discussion: "Ends with status 69 if something will not work.")
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let settings = try DevSettings(flags: DevSettings.Flags(), environment: environment)
+        let doctor = Doctor(home: StrataHome(environment: environment), settings: settings, binaries: ServiceBinaries())
+        let checks = await doctor.examine()
+        if json {
+            try Console.standard.say(json: checks)
+        } else {
+            for check in checks { Console.standard.say(check.text) }
+        }
+        let bad = checks.filter { $0.verdict == .bad }
+        guard bad.isEmpty else {
+            throw CommandFailure(
+                .unavailable,
+                "\(bad.count == 1 ? "One thing is" : "\(bad.count) things are") missing: \(bad.map(\.subject).joined(separator: ", "))."
+            )
+        }
     }
 }
