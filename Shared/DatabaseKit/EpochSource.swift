@@ -94,9 +94,9 @@ package struct CheckEpoch: PostgresQuery {
     package var parameters: [Value] { [Value(epoch), Value(walEnd)] }
 
     package struct Row: Decodable, Sendable {
-        let epoch: String
+        package let epoch: String
         /// The end of the write-ahead log. nil: the role has no permission to read it.
-        let reached: Int64?
+        package let reached: Int64?
     }
 
     package init(epoch: String?, walEnd: Int64?) {

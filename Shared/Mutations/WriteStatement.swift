@@ -152,49 +152,9 @@ private struct WrittenPlace: Decodable {
     }
 }
 
-/// The result of a writing function.
-public struct UntypedWriteResult: Sendable {
-    /// The rows of the result: at least one.
-    public let rows: Rows
-    /// The change's positions in the logs, if it has an idempotency key. nil: the function's own columns contain the
-    /// positions, if the call changed anything.
-    public let place: LogPosition?
-
-    /// Reads the result.
-    /// - Returns: nil if there are no rows: the change was carried out before under its idempotency key, or another
-    ///   request is carrying it out.
-    /// - Throws: the error of the column lookup.
-    public init?(_ rows: Rows, isNamed: Bool) throws(PostgresError) {
-        guard let first = rows.first else { return nil }
-        self.rows = rows
-        guard isNamed else {
-            place = nil
-            return
-        }
-        let columns = try rows.columns(PlaceColumns.self)
-        place = LogPosition(
-            position: try first[optional: columns.position].map { Position($0) },
-            userPosition: try first[optional: columns.userPosition].map { Position($0) })
-    }
-
-    /// The columns that only ``WriteStatement/idempotent`` returns.
-    private struct PlaceColumns: ColumnSet {
-        let position: Column<Int64>
-        let userPosition: Column<Int64>
-
-        init(_ names: inout ColumnNames) throws(PostgresError) {
-            position = try names.column("told_position")
-            userPosition = try names.column("told_user_position")
-        }
-    }
-}
-
-/// A writing function, its parameters and its result columns in one type, in which each has a name. See
+/// A writing function, its parameters and its rows in one type, in which each has a name. See
 /// ``Postgres/PostgresQuery``.
 public protocol WriteQuery: Sendable {
-    /// The result columns of the function.
-    associatedtype Columns: ColumnSet = NoColumns
-
     /// A row of the function's result. See ``Postgres/PostgresQuery/Row``.
     associatedtype Row: Decodable & Sendable = NoColumns
 
@@ -218,13 +178,5 @@ extension WriteQuery {
             isRecorded ? Self.statement.idempotentRecorded : Self.statement.idempotent,
             Self.statement.idempotentParameters(parameters, by: user, in: app, as: idempotencyKey)
         )
-    }
-}
-
-extension UntypedWriteResult {
-    /// Returns the columns of this query's rows.
-    /// - Throws: the error of the column lookup.
-    public func columns<Query: WriteQuery>(of query: Query.Type) throws(PostgresError) -> Query.Columns {
-        try rows.columns(Query.Columns.self)
     }
 }

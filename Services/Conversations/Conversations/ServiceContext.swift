@@ -73,7 +73,7 @@ struct ServiceContext: Sendable {
 
     func answer<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Bool where Query.Row == AnswerRow, Query.Columns == NoColumns {
+    ) async throws(Failure) -> Bool where Query.Row == AnswerRow {
         try row(try await database.run(query, deadline: deadline)).answer
     }
 

@@ -13,7 +13,6 @@ import StrataModel
 /// The conversations service: answers RPC calls about accounts, conversations, messages and the change log.
 ///
 /// The service is stateless: any number of instances may run, and any may be killed at any time.
-@main
 public final class ConversationsService: StrataService {
     /// The executable's name.
     public static let name = "conversations"
@@ -117,4 +116,10 @@ public final class ConversationsService: StrataService {
             IndexHandler(support), UserHandler(support, erasures: erasures),
         ]
     }
+}
+
+/// The `conversations` executable.
+@main
+enum Main {
+    static func main() async { await ConversationsService.main() }
 }

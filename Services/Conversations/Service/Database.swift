@@ -23,7 +23,7 @@ struct Database: Sendable {
     /// - Throws: the failure for the client, see `Failure(postgres:)`.
     func run<Query: PostgresQuery>(
         _ query: Query, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> [Query.Row] where Query.Columns == NoColumns {
+    ) async throws(Failure) -> [Query.Row] {
         do {
             return try await hot.query(query, lockKey: lockKey, deadline: deadline)
         } catch {
@@ -35,7 +35,7 @@ struct Database: Sendable {
     /// - Throws: the failure for the client, see `Failure(postgres:)`.
     func runExclusive<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> [Query.Row] where Query.Columns == NoColumns {
+    ) async throws(Failure) -> [Query.Row] {
         do {
             return try await exclusive.query(query, deadline: deadline)
         } catch {
@@ -47,7 +47,7 @@ struct Database: Sendable {
     /// connections.
     func runExclusive<Query: PostgresQuery>(
         _ query: Query, for caller: Caller
-    ) async throws(Failure) -> [Query.Row] where Query.Columns == NoColumns {
+    ) async throws(Failure) -> [Query.Row] {
         do {
             return try await exclusive.query(query, user: caller.fairShareKey, deadline: caller.deadline)
         } catch {

@@ -101,7 +101,7 @@ struct Maintenance: Service {
     }
 
     private func step<Query: PostgresQuery>(_ name: String, _ query: Query) -> SweepingStep
-    where Query.Row == SweepRow, Query.Columns == NoColumns {
+    where Query.Row == SweepRow {
         SweepingStep(name: name) { (deadline) async throws(Failure) -> Int64 in
             try await sweep(query, deadline: deadline)
         }
@@ -110,7 +110,7 @@ struct Maintenance: Service {
     /// Repeats a query until no rows are left, or until the deadline. The next turn does the rest.
     private func sweep<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Int64 where Query.Row == SweepRow, Query.Columns == NoColumns {
+    ) async throws(Failure) -> Int64 where Query.Row == SweepRow {
         var total: Int64 = 0
         while ContinuousClock.now < deadline {
             let rows = try await database.runExclusive(query, deadline: deadline + Self.statementTime)

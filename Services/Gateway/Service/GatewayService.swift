@@ -15,7 +15,6 @@ import StrataWire
 /// The gateway service: sessions, REST and WebSocket for clients, and the fan-out of publications.
 ///
 /// A gateway has no state that another gateway needs. Any gateway can serve any returning client.
-@main
 public final class GatewayService: StrataService {
     /// The name of the executable.
     public static let name = "gateway"
@@ -160,4 +159,10 @@ private struct FanOutService: Service {
         }
         fanOut.stop()
     }
+}
+
+/// The `gateway` executable.
+@main
+enum Main {
+    static func main() async { await GatewayService.main() }
 }

@@ -15,7 +15,6 @@ import StrataModel
 /// conversation's channel. Trees are read by the conversations service, together with their conversations.
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment.
-@main
 public final class MetadataService: StrataService {
     /// The executable's name.
     public static let name = "metadata"
@@ -62,4 +61,10 @@ public final class MetadataService: StrataService {
     public func addChecks(to health: Health) {
         health.add("postgres") { [store] in try await store.writes.check(within: .seconds(1)) }
     }
+}
+
+/// The `metadata` executable.
+@main
+enum Main {
+    static func main() async { await MetadataService.main() }
 }

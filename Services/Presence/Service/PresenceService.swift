@@ -12,7 +12,6 @@ public import ServiceLifecycle
 /// used.
 ///
 /// Stateless: any number of instances may run, all of them sweep, and any may be killed at any moment.
-@main
 public final class PresenceService: StrataService {
     /// The executable's name.
     public static let name = "presence"
@@ -55,4 +54,10 @@ public final class PresenceService: StrataService {
     public func addChecks(to health: Health) {
         health.add("redis") { [redis] in _ = try await redis.command(["PING"], key: nil, deadline: .now + .seconds(1)) }
     }
+}
+
+/// The `presence` executable.
+@main
+enum Main {
+    static func main() async { await PresenceService.main() }
 }

@@ -29,7 +29,7 @@ struct HookStore: Sendable {
 
     /// Reads hooks. A hook whose row cannot be decoded is logged and left out, so that it does not stop the others.
     func hooks<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> [Hook]
-    where Query.Row == HookRow, Query.Columns == NoColumns {
+    where Query.Row == HookRow {
         do {
             return try await pool.query(query, deadline: deadline)
                 .compactMap { row in
@@ -46,7 +46,7 @@ struct HookStore: Sendable {
     /// - Returns: nil if it does not exist.
     /// - Throws: `unexpected` if its row cannot be decoded.
     func hook<Query: PostgresQuery>(_ query: Query, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook?
-    where Query.Row == HookRow, Query.Columns == NoColumns {
+    where Query.Row == HookRow {
         do {
             return try await pool.query(query, deadline: deadline).first?.hook
         } catch {
@@ -76,7 +76,7 @@ struct HookStore: Sendable {
     func outcome<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> String?
-    where Query.Row == OutcomeRow, Query.Columns == NoColumns {
+    where Query.Row == OutcomeRow {
         do {
             return try await pool.query(query, deadline: deadline).first?.outcome
         } catch {

@@ -15,7 +15,6 @@ import StrataModel
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment. It is the only service that calls
 /// hosts chosen by others.
-@main
 public final class WebhooksService: StrataService {
     /// The executable's name.
     public static let name = "webhooks"
@@ -86,4 +85,10 @@ private struct BacklogWatch: Service {
             }
         }
     }
+}
+
+/// The `webhooks` executable.
+@main
+enum Main {
+    static func main() async { await WebhooksService.main() }
 }

@@ -21,7 +21,7 @@ struct GroupMember {
 extension Connection {
     private enum Command {
         case prepare(Int, serverName: String)
-        case execute(Int, ColumnCache)
+        case execute(Int, RowPlans)
     }
 
     /// Sends all members and one sync, and reads all results up to that sync, which confirms the commit.
@@ -73,7 +73,7 @@ extension Connection {
             entry = new
         }
         guard let entry, sendExecute(entry.serverName, with: member.parameters) else { throw unsendable(name) }
-        commands.append(.execute(index, entry.columns))
+        commands.append(.execute(index, entry.plans))
     }
 
     private func nextPrepared(_ member: GroupMember, known: [UInt32]) -> Prepared {
@@ -130,7 +130,7 @@ extension Connection {
                 guard position < commands.count else { return lost(failure) }
                 switch commands[position] {
                 case .prepare(_, let serverName): remember(serverName, among: preparing)
-                case .execute(let index, let columns): results[index] = .success(Rows(handle, cache: columns))
+                case .execute(let index, let plans): results[index] = .success(Rows(handle, plans: plans))
                 }
                 position += 1
             case PGRES_PIPELINE_ABORTED:

@@ -19,7 +19,7 @@ final class Connection {
         let serverName: String
         /// The known types of the parameters; 0 if the server infers the type.
         let types: [UInt32]
-        let columns = ColumnCache()
+        let plans = RowPlans()
     }
 
     let raw: OpaquePointer

@@ -52,22 +52,6 @@ extension Migrator {
             }
         }
     }
-
-    /// Prepares a statement and looks up the columns of a column set in its result.
-    /// - Returns: the names in the order of their lookup.
-    package func check(_ columns: any ColumnSet.Type, of statement: Statement) async throws(PostgresError) -> [String] {
-        try await withConnection { session throws(PostgresError) in
-            let result = try session.connection.describe(statement.sql)
-            var names = ColumnNames((0..<result.columnCount).map { (result.columnName($0), result.type($0)) })
-            do throws(PostgresError) {
-                _ = try columns.init(&names)
-            } catch {
-                throw PostgresError(
-                    code: error.code, statement: statement.name, column: error.column, reason: error.reason)
-            }
-            return names.used
-        }
-    }
 }
 
 extension Migrator {

@@ -26,8 +26,6 @@ public import Foundation
 /// other code uses names. QueryCheck (Tests/Support) compares the parameters and the row with the server's description
 /// of the statement.
 public protocol PostgresQuery: Sendable {
-    associatedtype Columns: ColumnSet = NoColumns
-
     /// A row of the result, with the compiler's `init(from:)`.
     ///
     /// - A member whose type is ``PostgresDecodable`` is a column. The name of the column is the member's name in snake
@@ -45,40 +43,18 @@ public protocol PostgresQuery: Sendable {
     var parameters: [Value] { get }
 }
 
-/// The columns of a statement whose rows are not read.
-public struct NoColumns: ColumnSet, Decodable {
-    /// Creates an empty set of columns.
-    public init(_ names: inout ColumnNames) throws(PostgresError) {}
-}
-
-extension PostgresPool {
-    /// Runs a query and returns its rows after the commit. The parameters and errors are those of
-    /// ``query(_:with:lockKey:user:deadline:)``.
-    public func query<Query: PostgresQuery>(
-        _ query: Query, lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
-    ) async throws(PostgresError) -> Rows {
-        try await self.query(Query.statement, with: query.parameters, lockKey: lockKey, user: user, deadline: deadline)
-    }
-}
+/// The row of a statement whose columns are not read.
+public struct NoColumns: Decodable, Sendable {}
 
 extension PostgresPool {
     /// Runs a query and returns its rows after the commit. The parameters and errors are those of
     /// ``query(_:with:lockKey:user:deadline:)`` and ``Rows/decoded(as:)``.
     public func query<Query: PostgresQuery>(
         _ query: Query, lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
-    ) async throws(PostgresError) -> [Query.Row] where Query.Columns == NoColumns {
+    ) async throws(PostgresError) -> [Query.Row] {
         try await self
             .query(Query.statement, with: query.parameters, lockKey: lockKey, user: user, deadline: deadline)
             .decoded()
-    }
-}
-
-extension Rows {
-    /// Returns the columns by which the rows of this query are read.
-    ///
-    /// Throws ``PostgresError/Code/decoding`` naming the column if the result lacks it.
-    public func columns<Query: PostgresQuery>(of query: Query.Type) throws(PostgresError) -> Query.Columns {
-        try columns(Query.Columns.self)
     }
 }
 

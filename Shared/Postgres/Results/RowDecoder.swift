@@ -46,7 +46,7 @@ extension Rows {
     /// Throws ``PostgresError/Code/decoding`` naming the column if it is missing or ambiguous, has an incompatible
     /// type, or is unexpectedly NULL.
     public func decoded<T: Decodable>(as type: T.Type = T.self) throws(PostgresError) -> [T] {
-        let plan = try cache.plans.plan(for: type, of: handle)
+        let plan = try plans.plan(for: type, of: handle)
         let decoder = RowDecoder(handle: handle, steps: plan.steps, planner: nil)
         return try PostgresError.decoding(type) {
             var values: [T] = []

@@ -3,11 +3,11 @@
 /// The rows of a result. They stay in libpq's memory and are decoded on access.
 public struct Rows: Sendable, RandomAccessCollection {
     let handle: ResultHandle
-    let cache: ColumnCache
+    let plans: RowPlans
 
-    init(_ handle: ResultHandle, cache: ColumnCache = ColumnCache()) {
+    init(_ handle: ResultHandle, plans: RowPlans = RowPlans()) {
         self.handle = handle
-        self.cache = cache
+        self.plans = plans
     }
 
     /// The index of the first row: always 0.

@@ -48,6 +48,51 @@ BEGIN
 END
 $$;
 
+-- Deletes conversations of an app in a range of rows, with up to `p_most` rows of each table. Returns the number of
+-- deleted rows; NULL: the range has no conversation that is not locked.
+CREATE OR REPLACE FUNCTION conversations.delete_app_conversations(p_app uuid, p_first tid, p_last tid, p_most bigint)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    removed bigint := 0;
+    gone uuid[];
+    place record;
+    count bigint;
+    is_complete boolean := true;
+BEGIN
+    -- Lock first the row that every change of a conversation locks. Skip locked rows instead of waiting for them,
+    -- so that no deadlock occurs.
+    gone := ARRAY(
+        SELECT c.id FROM conversations.conversation c
+        WHERE c.ctid >= p_first AND c.ctid < p_last AND c.app_id = p_app
+        LIMIT 100 FOR UPDATE SKIP LOCKED);
+    IF gone = '{}' THEN RETURN NULL; END IF;
+    FOR place IN
+        SELECT t.relation FROM conversations.tables_of_apps() t
+        WHERE t.key = 'conversation_id' AND (t.is_indexed OR NOT EXISTS (
+            SELECT FROM conversations.tables_of_apps() o WHERE o.relation = t.relation AND o.key = 'app_id'))
+    LOOP
+        BEGIN
+            EXECUTE format(
+                'DELETE FROM %1$s WHERE ctid = ANY (ARRAY('
+                    'SELECT x.ctid FROM %1$s x WHERE x.conversation_id = ANY ($1) LIMIT $2))', place.relation)
+            USING gone, p_most;
+            GET DIAGNOSTICS count = ROW_COUNT;
+            removed := removed + count;
+            is_complete := is_complete AND count < p_most;
+        EXCEPTION WHEN undefined_table THEN
+            NULL; -- the partition was dropped in between
+        END;
+    END LOOP;
+    IF is_complete THEN
+        DELETE FROM conversations.conversation c WHERE c.id = ANY (gone);
+        GET DIAGNOSTICS count = ROW_COUNT;
+        removed := removed + count;
+    END IF;
+    RETURN removed;
+END
+$$;
+
 -- Deletes a batch of one part, starting at a block of its table. Returns the number of deleted rows and the next block;
 -- NULL: none. Locked conversations are skipped; the parts are repeated until no rows are left.
 CREATE OR REPLACE FUNCTION conversations.delete_app_rows(
@@ -61,47 +106,21 @@ DECLARE
     target CONSTANT regclass := p_part;
     first_row CONSTANT tid := format('(%s,0)', p_block);
     last_row CONSTANT tid := format('(%s,0)', least(p_block + blocks, 4294967295));
-    gone uuid[];
-    place record;
-    count bigint;
-    is_complete boolean := true;
 BEGIN
     PERFORM FROM conversations.app a WHERE a.id = p_app AND a.suspended AND a.deleting_since IS NOT NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the app is not being deleted' USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     removed := 0;
-    next_block := CASE WHEN pg_relation_size(target) > (p_block + blocks) * current_setting(
-        'block_size')::bigint THEN p_block + blocks END;
+    next_block := CASE
+        WHEN pg_relation_size(target) > (p_block + blocks) * current_setting('block_size')::bigint
+        THEN p_block + blocks END;
 
     IF target = 'conversations.conversation'::regclass THEN
-        -- Lock first the row that every change of a conversation locks. Skip locked rows instead of waiting for them,
-        -- so that no deadlock occurs.
-        gone := ARRAY(
-            SELECT c.id FROM conversations.conversation c
-            WHERE c.ctid >= first_row AND c.ctid < last_row AND c.app_id = p_app
-            LIMIT 100 FOR UPDATE SKIP LOCKED);
-        IF gone = '{}' THEN RETURN; END IF;
-        FOR place IN
-            SELECT t.relation FROM conversations.tables_of_apps() t
-            WHERE t.key = 'conversation_id' AND (t.is_indexed OR NOT EXISTS (
-                SELECT FROM conversations.tables_of_apps() o WHERE o.relation = t.relation AND o.key = 'app_id'))
-        LOOP
-            BEGIN
-                EXECUTE format(
-                    'DELETE FROM %1$s WHERE ctid = ANY (ARRAY(SELECT x.ctid FROM %1$s x WHERE x.conversation_id = ANY ($1) LIMIT $2))', place.relation)
-                USING gone, most;
-                GET DIAGNOSTICS count = ROW_COUNT;
-                removed := removed + count;
-                is_complete := is_complete AND count < most;
-            EXCEPTION WHEN undefined_table THEN
-                NULL; -- the partition was dropped in between
-            END;
-        END LOOP;
-        IF is_complete THEN
-            DELETE FROM conversations.conversation c WHERE c.id = ANY (gone);
-            GET DIAGNOSTICS count = ROW_COUNT;
-            removed := removed + count;
+        removed := conversations.delete_app_conversations(p_app, first_row, last_row, most);
+        IF removed IS NULL THEN
+            removed := 0;
+            RETURN;
         END IF;
         -- These blocks may contain more conversations.
         next_block := p_block;

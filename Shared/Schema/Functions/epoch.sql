@@ -15,6 +15,34 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
     RETURNING e.value
 $$;
 
+-- Returns the end of the write-ahead log, the system's identifier and the timeline. NULL: the migrating role lacks the
+-- permission, or the server lacks the function. The other checks must suffice.
+CREATE OR REPLACE FUNCTION conversations.server_state(
+    OUT reached bigint, OUT identifier bigint, OUT timeline bigint, OUT has_identifier boolean)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    BEGIN
+        -- Without this value, a shortened log is not detected.
+        reached := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
+    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
+        reached := NULL;
+    END;
+    BEGIN
+        SELECT s.system_identifier INTO identifier FROM pg_control_system() s;
+        has_identifier := true;
+    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
+        has_identifier := false;
+    END;
+    BEGIN
+        -- Use the timeline of the present write position. After a promotion, pg_control_checkpoint() shows the old one
+        -- for minutes, until the first checkpoint.
+        timeline := ('x' || lpad(substr(pg_walfile_name('0/0'::pg_lsn + reached), 1, 8), 16, '0'))::bit(64)::bigint;
+    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
+        timeline := NULL;
+    END;
+END
+$$;
+
 -- Returns the epoch and the end of the write-ahead log. It begins a new epoch if the database differs from its state at
 -- the last call.
 --
@@ -36,6 +64,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     tolerance CONSTANT interval := '5 seconds';
     stored conversations.epoch;
+    server record;
     identifier bigint;
     line bigint;
     clock timestamptz;
@@ -49,26 +78,10 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    BEGIN
-        reached := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
-    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
-        -- Without this value, a shortened log is not detected.
-        reached := NULL;
-    END;
-    BEGIN
-        SELECT s.system_identifier INTO identifier FROM pg_control_system() s;
-    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
-        -- The migrating role lacks the permission, or the server lacks the function. The other checks must suffice.
-        identifier := stored.system_identifier;
-    END;
-    BEGIN
-        -- Use the timeline of the present write position. After a promotion, pg_control_checkpoint() shows the old one
-        -- for minutes, until the first checkpoint.
-        line := ('x' || lpad(substr(pg_walfile_name('0/0'::pg_lsn + reached), 1, 8), 16, '0'))::bit(64)::bigint;
-    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
-        line := NULL;
-    END;
-    line := coalesce(line, stored.timeline);
+    server := conversations.server_state();
+    reached := server.reached;
+    identifier := CASE WHEN server.has_identifier THEN server.identifier ELSE stored.system_identifier END;
+    line := coalesce(server.timeline, stored.timeline);
     -- Of concurrent calls, one decides, and the others see its result.
     FOR attempt IN 1..2 LOOP
         clock := clock_timestamp();

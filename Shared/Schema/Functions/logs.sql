@@ -193,7 +193,9 @@ RETURNS TABLE (
     is_own boolean, conversation_id uuid, created_at timestamptz, "position" bigint, kind smallint, actor text,
     origin_connection bigint, origin_request bigint, message_id uuid, ordinal bigint, message_count bigint,
     operations jsonb)
-LANGUAGE sql STABLE ROWS 500 AS $$
+LANGUAGE plpgsql STABLE ROWS 500 AS $$
+BEGIN
+    RETURN QUERY
     SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor::text,
         r.origin_connection, r.origin_request, r.message_id, r.ordinal, r.message_count, r.operations
     FROM unnest(p_conversations, p_afters) k(id, after)
@@ -215,7 +217,8 @@ LANGUAGE sql STABLE ROWS 500 AS $$
     FROM conversations.user_change l
     WHERE l.app_id = p_app AND l.user_id = p_user AND l.position > p_user_after
     ORDER BY l.position LIMIT p_limit + 1)
-    ORDER BY 3, 2, 4 LIMIT p_limit + 1
+    ORDER BY 3, 2, 4 LIMIT p_limit + 1;
+END
 $$;
 
 -- Returns the changes of several conversations (those after `p_afters`) and of the user's own log, merged by time:
@@ -244,10 +247,8 @@ BEGIN
         SELECT l.* FROM conversations.merged_logs(p_app, p_user, p_conversations, p_afters, p_user_after, p_limit) l
     LOOP
         n := n + 1;
-        IF n > p_limit THEN
-            reaches_heads := false;
-            EXIT;
-        END IF;
+        reaches_heads := n <= p_limit;
+        EXIT WHEN NOT reaches_heads;
         IF found_row.is_own THEN
             entry := conversations.user_change_entry(
                 ROW(p_app, p_user, found_row.position, found_row.kind, found_row.operations,
@@ -265,10 +266,8 @@ BEGIN
         END IF;
         IF p_bytes IS NOT NULL THEN
             own := conversations.entry_bytes(entry);
-            IF used > 0 AND used + own > p_bytes THEN
-                reaches_heads := false;
-                EXIT;
-            END IF;
+            reaches_heads := used = 0 OR used + own <= p_bytes;
+            EXIT WHEN NOT reaches_heads;
             used := used + own;
         END IF;
         RETURN NEXT entry;

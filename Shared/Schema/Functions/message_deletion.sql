@@ -117,6 +117,18 @@ BEGIN
 END
 $$;
 
+-- True if a deleted message was the last one for a present participant who had hidden all later messages.
+CREATE OR REPLACE FUNCTION conversations.was_last_for_some(c conversations.conversation, p_ordinal bigint)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM conversations.participant x
+        WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))
+            AND conversations.may_see(x, p_ordinal) AND conversations.last_visible(c, x) < p_ordinal);
+END
+$$;
+
 -- Deletes a message for all participants, with an entry in the own log of every former participant who saw it. The
 -- caller holds the lock and has checked the permission.
 CREATE OR REPLACE FUNCTION conversations.delete_for_all(
@@ -149,13 +161,7 @@ BEGIN
     INTO result.number_users, result.number_uncounted, result.number_hidden, former
     FROM conversations.uncount_deleted(c.id, p_ordinal, p_sender) u;
 
-    -- The message was the last one for users who saw nothing newer: for all participants, or for one who had hidden all
-    -- later messages.
-    result.last_changed := newest < p_ordinal OR EXISTS (
-        SELECT FROM conversations.participant x
-        WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))
-            AND conversations.may_see(x, p_ordinal) AND conversations.last_visible(c, x) < p_ordinal);
-
+    result.last_changed := newest < p_ordinal OR conversations.was_last_for_some(c, p_ordinal);
     SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
     FROM conversations.append_change(
         c.id, conversations.kind_message_deleted(), p_actor, p_origin_connection, p_origin_request, p_message,
@@ -179,9 +185,7 @@ BEGIN
             jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
     END IF;
     RETURN NEXT result;
-    IF result.last_changed THEN
-        RETURN QUERY SELECT o.* FROM conversations.last_message_overrides(c) o;
-    END IF;
+    IF result.last_changed THEN RETURN QUERY SELECT o.* FROM conversations.last_message_overrides(c) o; END IF;
 END
 $$;
 
@@ -235,4 +239,5 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.seen_between, conversations.hide_message, conversations.last_message_overrides,
-    conversations.uncount_deleted, conversations.delete_for_all, conversations.delete_message TO strata_conversations;
+    conversations.uncount_deleted, conversations.was_last_for_some, conversations.delete_for_all,
+    conversations.delete_message TO strata_conversations;

@@ -220,13 +220,11 @@ $$;
 
 -- Returns the rows that send_message needs for a sender who does not take part: a bot, or a name.
 CREATE OR REPLACE FUNCTION conversations.outside_state(
-    p_app uuid, p_actor text, p_conversation uuid, OUT hidden_count bigint, OUT user_ids text[], OUT has_blocks boolean,
-    OUT now timestamptz)
+    p_app uuid, p_actor text, p_conversation uuid, OUT hidden_count bigint, OUT user_ids text[], OUT has_blocks boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    SELECT 0, r.user_ids, EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor),
-        clock_timestamp()
-    INTO outside_state.hidden_count, outside_state.user_ids, outside_state.has_blocks, outside_state.now
+    SELECT 0, r.user_ids, EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor)
+    INTO outside_state.hidden_count, outside_state.user_ids, outside_state.has_blocks
     FROM conversations.roster r WHERE r.conversation_id = p_conversation;
 END
 $$;
@@ -356,7 +354,7 @@ BEGIN
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := CASE WHEN p_by_server AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
     IF FOUND AND c.deleted_position IS NULL THEN
-        SELECT x.left_position, x.hidden_count, clock_timestamp() AS now,
+        SELECT x.left_position, x.hidden_count,
             (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation) AS user_ids,
             EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
         INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
@@ -384,7 +382,7 @@ BEGIN
     END IF;
 
     "position" := c.position + 1;
-    created_at := greatest(p.now, c.last_change_at);
+    created_at := greatest(clock_timestamp(), c.last_change_at);
     ordinal := c.message_count + 1;
     recipients := p.user_ids;
     hidden := p.hidden_count;

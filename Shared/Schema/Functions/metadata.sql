@@ -94,34 +94,16 @@ LANGUAGE sql IMMUTABLE AS $$
     WHERE r.path IS NULL
 $$;
 
--- Returns the difference that `operations` make when executed in order: removed leaves, and leaves that are added or
--- get another value. `bytes` is the growth of the tree. Writes nothing. The caller holds the conversation's lock. It
--- reads only leaves that the operations can affect: the given paths, their ancestors, and everything below them.
-CREATE OR REPLACE FUNCTION metadata.difference(
-    conversation uuid, operations jsonb, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint,
-    OUT bytes bigint)
-LANGUAGE plpgsql VOLATILE AS $$
+-- Returns the paths that operations can affect: `exact` ones, and the bounds of ranges.
+CREATE OR REPLACE FUNCTION metadata.affected_paths(
+    operations jsonb, OUT exact text[], OUT lower_bounds text[], OUT upper_bounds text[])
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-    is_single boolean := jsonb_array_length(operations) = 1;
     path text;
-    exact text[];
-    lower_bounds text[];
-    upper_bounds text[];
-    old_paths text[];
-    old_vals text[];
-    new_paths text[];
-    new_vals text[];
 BEGIN
-    IF is_single AND operations -> 0 -> 'set' -> 0 ->> 0 = operations -> 0 ->> 'path' THEN
-        SELECT d.gone, d.paths, d.vals, d.added, d.bytes INTO gone, paths, vals, added, bytes
-        FROM metadata.difference_of_one(conversation, operations -> 0 ->> 'path',
-            operations -> 0 -> 'set' -> 0 ->> 1) d;
-        RETURN;
-    END IF;
-
     -- A set also removes a value above its path. A deletion does not, nor does setting an empty object, which is
     -- equivalent.
-    IF is_single THEN
+    IF jsonb_array_length(operations) = 1 THEN
         path := operations -> 0 ->> 'path';
         exact := CASE WHEN jsonb_array_length(operations -> 0 -> 'set') > 0 THEN metadata.prefixes(path)
             ELSE ARRAY[path] END;
@@ -137,7 +119,33 @@ BEGIN
         INTO lower_bounds, upper_bounds
         FROM (SELECT DISTINCT o.v ->> 'path' AS path FROM jsonb_array_elements(operations) o(v)) p;
     END IF;
+END
+$$;
 
+-- Returns the difference that `operations` make when executed in order: removed leaves, and leaves that are added or
+-- get another value. `bytes` is the growth of the tree. Writes nothing. The caller holds the conversation's lock. It
+-- reads only leaves that the operations can affect: the given paths, their ancestors, and everything below them.
+CREATE OR REPLACE FUNCTION metadata.difference(
+    conversation uuid, operations jsonb, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint,
+    OUT bytes bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    is_single boolean := jsonb_array_length(operations) = 1;
+    exact text[];
+    lower_bounds text[];
+    upper_bounds text[];
+    old_paths text[];
+    old_vals text[];
+    new_paths text[];
+    new_vals text[];
+BEGIN
+    IF is_single AND operations -> 0 -> 'set' -> 0 ->> 0 = operations -> 0 ->> 'path' THEN
+        SELECT d.gone, d.paths, d.vals, d.added, d.bytes INTO gone, paths, vals, added, bytes
+        FROM metadata.difference_of_one(
+            conversation, operations -> 0 ->> 'path', operations -> 0 -> 'set' -> 0 ->> 1) d;
+        RETURN;
+    END IF;
+    SELECT t.* INTO exact, lower_bounds, upper_bounds FROM metadata.affected_paths(operations) t;
     -- OFFSET 0 makes each range a separate index scan, regardless of the statistics.
     SELECT coalesce(array_agg(b.path), '{}'), coalesce(array_agg(b.value), '{}'),
         coalesce(-sum(octet_length(b.path) + octet_length(b.value)), 0)
@@ -162,9 +170,8 @@ BEGIN
     bytes := bytes + (SELECT coalesce(sum(octet_length(n.path) + octet_length(n.value)), 0)
         FROM unnest(new_paths, new_vals) n(path, value));
 
-    IF old_paths = '{}' OR old_paths = new_paths THEN
-        gone := '{}';
-    ELSE
+    gone := '{}';
+    IF old_paths <> '{}' AND old_paths <> new_paths THEN
         SELECT coalesce(array_agg(o.path), '{}') INTO gone
         FROM (SELECT unnest(old_paths) AS path EXCEPT SELECT unnest(new_paths)) o;
     END IF;
@@ -297,45 +304,55 @@ END
 $$;
 
 -- Executes operations ([{"path":"a.b","set":[["a.b","v"],…]} | {"path":"a.b","delete":true}, …]) in order and
--- atomically. Returns the effects, [["path","value"|null],…]. NULL: nothing changed, and nothing was written. The
--- caller holds the conversation's lock and has called metadata.outgrown.
-CREATE OR REPLACE FUNCTION metadata.apply(conversation uuid, operations jsonb, at_position bigint) RETURNS jsonb
+-- atomically. The caller holds the conversation's lock. `effects`: [["path","value"|null],…].
+--
+-- Outcomes; only 'ok' writes:
+-- - 'ok'.
+-- - 'none': nothing changed.
+-- - 'too_many_keys', 'too_large': the tree would exceed `max_keys` leaves or `max_bytes` bytes of paths and values
+--   (NULL: no limit).
+-- - 'large': the operations would write too many rows for a shared transaction, counting leaves and index entries.
+--   Repeat them in their own transaction.
+--
+-- `is_shared`: true if the transaction is shared with statements of other callers.
+CREATE OR REPLACE FUNCTION metadata.apply(
+    conversation uuid, operations jsonb, at_position bigint, is_indexed boolean, max_keys bigint, max_bytes bigint,
+    is_shared boolean, OUT outcome text, OUT effects jsonb)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    -- The maximum number of rows written in a shared transaction.
+    most_shared CONSTANT bigint := 500;
     change record;
 BEGIN
     SELECT * INTO change FROM metadata.difference(conversation, operations);
-    IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN RETURN NULL; END IF;
-    PERFORM metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), NULL, NULL);
-    RETURN metadata.write(
-        conversation, change.gone, change.paths, change.vals, at_position,
-        (SELECT c.is_indexed FROM conversations.conversation c WHERE c.id = conversation));
+    IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN
+        outcome := 'none';
+        RETURN;
+    END IF;
+    IF is_shared AND cardinality(change.gone) + cardinality(change.paths)
+        + (CASE WHEN is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths)
+            ELSE 0 END) > most_shared
+    THEN
+        outcome := 'large';
+        RETURN;
+    END IF;
+    outcome := metadata.resize(
+        conversation, change.bytes, change.added - cardinality(change.gone), max_keys, max_bytes);
+    IF outcome = 'ok' THEN
+        effects := metadata.write(conversation, change.gone, change.paths, change.vals, at_position, is_indexed);
+    END IF;
 END
 $$;
 
--- Executes a client's patch in one round trip. Only 'ok' takes a position and writes.
---
--- Outcomes:
--- - 'ok'.
--- - 'none': nothing changed.
--- - 'not_found', 'access_denied': see begin_change.
--- - 'too_many_keys', 'too_large': the tree would exceed `max_keys` leaves or `max_bytes` bytes of paths and values
---   (NULL: no limit).
--- - 'large': the patch would write too many rows for a shared transaction, counting leaves and index entries. Repeat it
---   in its own transaction.
---
--- `is_shared`: true if the transaction is shared with statements of other callers.
+-- Executes a client's patch in one round trip. Only 'ok' takes a position and writes. Outcomes: those of begin_change
+-- and of `apply`.
 CREATE OR REPLACE FUNCTION metadata.patch(
     app uuid, conversation uuid, actor text, operations jsonb, origin_connection bigint, origin_request bigint,
-    max_keys bigint,
-    max_bytes bigint DEFAULT NULL, is_shared boolean DEFAULT false,
+    max_keys bigint, max_bytes bigint DEFAULT NULL, is_shared boolean DEFAULT false,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT effects jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    -- The maximum number of rows that a patch writes in a shared transaction.
-    most_shared CONSTANT bigint := 500;
     begun record;
-    change record;
     appended record;
 BEGIN
     SELECT * INTO begun FROM conversations.begin_change(app, conversation, actor);
@@ -343,27 +360,12 @@ BEGIN
         outcome := begun.outcome;
         RETURN;
     END IF;
-
     -- This and the following statements are separate from the first, so that they see everything that was committed
     -- while it waited for the lock.
-    SELECT * INTO change FROM metadata.difference(conversation, operations);
-    IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN
-        outcome := 'none';
-        RETURN;
-    END IF;
-    IF is_shared AND cardinality(change.gone) + cardinality(change.paths)
-        + (CASE WHEN begun.is_indexed THEN metadata.count_index_entries(conversation, change.gone || change.paths)
-            ELSE 0 END) > most_shared
-    THEN
-        outcome := 'large';
-        RETURN;
-    END IF;
-    outcome := metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), max_keys,
-        max_bytes);
+    SELECT a.outcome, a.effects INTO patch.outcome, patch.effects
+    FROM metadata.apply(
+        conversation, operations, begun.position + 1, begun.is_indexed, max_keys, max_bytes, is_shared) a;
     IF outcome <> 'ok' THEN RETURN; END IF;
-
-    effects := metadata.write(conversation, change.gone, change.paths, change.vals, begun.position + 1,
-        begun.is_indexed);
     SELECT * INTO appended FROM conversations.append_change(
         conversation, conversations.kind_metadata(), actor, origin_connection, origin_request, NULL::uuid, NULL::bigint,
         jsonb_build_object('effects', effects));
@@ -408,4 +410,5 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT EXECUTE ON FUNCTION
     metadata.prefixes, metadata.lower_bound, metadata.upper_bound, metadata.difference_of_one, metadata.survivors,
+    metadata.affected_paths,
     metadata.difference, metadata.resize, metadata.write, metadata.patch TO strata_metadata;

@@ -325,6 +325,25 @@ BEGIN
 END
 $$;
 
+-- Returns the place of a cursor in an index. NULL: it has none. `p_key`: the key of equal values. A cursor that does
+-- not match any longer still has a place among them.
+CREATE OR REPLACE FUNCTION metadata.index_cursor(
+    p_app uuid, p_user text, p_path_id bigint, p_kind text, p_key bytea, p_from_id uuid,
+    OUT from_key bytea, OUT from_time timestamptz, OUT from_id uuid)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT e.value_key, e.created_at, e.conversation_id INTO from_key, from_time, from_id
+    FROM metadata.index_entry e WHERE e.conversation_id = p_from_id AND e.path_id = p_path_id
+        AND e.user_id = p_user;
+    IF p_kind = 'equal' AND from_key IS DISTINCT FROM p_key THEN
+        from_key := p_key;
+        SELECT c.created_at, c.id INTO from_time, from_id FROM conversations.conversation c
+        WHERE c.id = p_from_id AND c.app_id = p_app AND (p_user = '' OR EXISTS (
+            SELECT FROM conversations.participant p WHERE p.conversation_id = p_from_id AND p.user_id = p_user));
+    END IF;
+END
+$$;
+
 -- Lists one page of conversations by their value at an indexed path: all of an app (an empty user id), or those on a
 -- user's list. `total` is NULL if there are more than `p_most`. `has_more`: true if the list continues after the page.
 --
@@ -360,20 +379,9 @@ BEGIN
     IF outcome <> 'ok' THEN RETURN; END IF;
 
     IF p_from_id IS NOT NULL THEN
-        SELECT e.value_key, e.created_at, e.conversation_id INTO from_key, from_time, from_id
-        FROM metadata.index_entry e WHERE e.conversation_id = p_from_id AND e.path_id = i.path_id
-            AND e.user_id = p_user;
-        -- A cursor that does not match any longer still has a place among equal values.
-        IF p_kind = 'equal' AND from_key IS DISTINCT FROM low THEN
-            from_key := low;
-            SELECT c.created_at, c.id INTO from_time, from_id FROM conversations.conversation c
-            WHERE c.id = p_from_id AND c.app_id = p_app AND (p_user = '' OR EXISTS (
-                SELECT FROM conversations.participant p WHERE p.conversation_id = p_from_id AND p.user_id = p_user));
-        END IF;
-        IF from_id IS NULL OR from_key < low OR from_key >= high THEN
-            outcome := 'unknown_cursor';
-            RETURN;
-        END IF;
+        SELECT u.* INTO from_key, from_time, from_id
+        FROM metadata.index_cursor(p_app, p_user, i.path_id, p_kind, low, p_from_id) u;
+        IF from_id IS NULL OR from_key < low OR from_key >= high THEN outcome := 'unknown_cursor'; RETURN; END IF;
     END IF;
 
     ids := ARRAY(

@@ -266,7 +266,11 @@ BEGIN
     END IF;
 
     IF p_metadata IS NOT NULL THEN
-        effects := metadata.apply(p_conversation, p_metadata, coalesce(patch_participants.position, c.position) + 1);
+        -- The limits were checked before the participants changed.
+        SELECT a.effects INTO effects
+        FROM metadata.apply(
+            p_conversation, p_metadata, coalesce(patch_participants.position, c.position) + 1, c.is_indexed, NULL, NULL,
+            false) a;
         IF effects IS NOT NULL THEN
             SELECT a.position, a.created_at INTO metadata_position, metadata_created_at
             FROM conversations.append_change(

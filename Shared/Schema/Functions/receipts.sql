@@ -43,7 +43,8 @@ BEGIN
 END
 $$;
 
--- Returns receipts by user, in the order of each user's first one. `places` are their numbers in the arrays.
+-- Returns receipts by user, in the order of each user's first one. `places` are their numbers in the arrays. The
+-- planner inlines this function.
 CREATE OR REPLACE FUNCTION conversations.receipts_by_user(p_users text[], p_messages uuid[], p_statuses bigint[])
 RETURNS TABLE (user_id text, ids uuid[], statuses bigint[], places bigint[])
 LANGUAGE sql STABLE ROWS 10 AS $$
@@ -56,18 +57,18 @@ $$;
 -- Returns a participant's receipts for messages that the participant sees: `places` and `results` of all; the other
 -- columns contain only receipts with an effect. The columns are those of give_receipts. `effects`: the receipts in the
 -- form of a change. `read` and `delivered`: the ordinals by status. `is_narrow`: only the sender and the reader receive
--- the receipts.
+-- the receipts. The planner inlines this function.
 CREATE OR REPLACE FUNCTION conversations.effective_receipts(
     p conversations.participant, p_messages uuid[], p_statuses bigint[], p_places bigint[], p_receipt_policy bigint,
-    is_narrow boolean, OUT places bigint[], OUT results text[], OUT ids uuid[], OUT ordinals bigint[],
-    OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT hidden_froms text[], OUT read bigint[],
-    OUT delivered bigint[], OUT effects jsonb)
-LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
+    is_narrow boolean)
+RETURNS TABLE (
+    places bigint[], results text[], ids uuid[], ordinals bigint[], statuses bigint[], senders text[],
+    audiences bigint[], hidden_froms text[], read bigint[], delivered bigint[], effects jsonb)
+LANGUAGE sql STABLE ROWS 1 AS $$
     -- Select the visible messages with their former status, which includes earlier receipts of this batch. OFFSET 0
     -- makes each a lookup of one row.
     SELECT array_agg(s.place),
-        array_agg(CASE WHEN p.left_position IS NOT NULL THEN 'access_denied' WHEN s.is_new THEN 'ok' ELSE 'none' END),
+        array_agg(CASE WHEN (p).left_position IS NOT NULL THEN 'access_denied' WHEN s.is_new THEN 'ok' ELSE 'none' END),
         array_agg(s.id) FILTER (WHERE s.is_new), array_agg(s.ordinal) FILTER (WHERE s.is_new),
         array_agg(s.status) FILTER (WHERE s.is_new), array_agg(s.sender) FILTER (WHERE s.is_new),
         array_agg(s.audience) FILTER (WHERE s.is_new),
@@ -75,11 +76,10 @@ BEGIN
         array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 2),
         array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 1),
         jsonb_agg(jsonb_build_object(
-            'user', p.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender,
+            'user', (p).user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender,
             'audience', s.audience)
             || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END)
             FILTER (WHERE s.is_new)
-    INTO places, results, ids, ordinals, statuses, senders, audiences, hidden_froms, read, delivered, effects
     FROM (
         SELECT a.place, a.id, a.ordinal, a.status, a.sender::text AS sender, a.hidden_from,
             CASE WHEN p_receipt_policy & a.status <> 0 THEN 2 WHEN is_narrow THEN 1 ELSE 0 END::bigint AS audience,
@@ -87,27 +87,26 @@ BEGIN
                 PARTITION BY a.ordinal ORDER BY a.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS is_new
         FROM (
             SELECT g.place, g.n, g.status, x.id, x.ordinal, x.sender, x.hidden_from,
-                CASE WHEN x.sender = p.user_id OR p.read @> x.ordinal OR b.has_read THEN 2
-                    WHEN p.delivered @> x.ordinal OR b.has_received THEN 1 ELSE 0 END AS before
+                CASE WHEN x.sender = (p).user_id OR (p).read @> x.ordinal OR b.has_read THEN 2
+                    WHEN (p).delivered @> x.ordinal OR b.has_received THEN 1 ELSE 0 END AS before
             FROM unnest(p_messages, p_statuses, p_places) WITH ORDINALITY g(message_id, status, place, n)
             CROSS JOIN LATERAL (
                 SELECT l.ordinal FROM conversations.message_place l
-                WHERE l.message_id = g.message_id AND l.conversation_id = p.conversation_id OFFSET 0) l
+                WHERE l.message_id = g.message_id AND l.conversation_id = (p).conversation_id OFFSET 0) l
             CROSS JOIN LATERAL (
                 SELECT m.id, m.ordinal, m.sender, m.hidden_from FROM conversations.message m
-                WHERE m.conversation_id = p.conversation_id AND m.ordinal = l.ordinal OFFSET 0) x
+                WHERE m.conversation_id = (p).conversation_id AND m.ordinal = l.ordinal OFFSET 0) x
             LEFT JOIN LATERAL (
                 SELECT conversations.has_bit(k.read, x.ordinal) AS has_read,
                     conversations.has_bit(k.delivered, x.ordinal) AS has_received,
                     conversations.has_bit(k.hidden, x.ordinal) AS is_hidden
                 FROM conversations.receipt_block k
-                WHERE x.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.user_id = p.user_id
-                    AND k.block = x.ordinal / conversations.block_size()
+                WHERE x.ordinal <= (p).packed_up_to AND k.conversation_id = (p).conversation_id
+                    AND k.user_id = (p).user_id AND k.block = x.ordinal / conversations.block_size()
                     AND k.until_position = conversations.end_of_log()
                 OFFSET 0) b ON true
             WHERE conversations.may_see_by_ranges(p, x.ordinal) AND b.is_hidden IS NOT TRUE) a
-        ORDER BY a.ordinal, a.n) s;
-END
+        ORDER BY a.ordinal, a.n) s
 $$;
 
 -- Adds ordinals to the sets of a participant, of whom they are new, and writes the participant's row. Returns the row.
@@ -182,8 +181,8 @@ BEGIN
         SELECT * INTO p FROM conversations.participant x
         WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
         CONTINUE WHEN NOT FOUND;
-        effective := conversations.effective_receipts(
-            p, given.ids, given.statuses, given.places, c.receipt_policy, is_narrow);
+        SELECT e.* INTO effective FROM conversations.effective_receipts(
+            p, given.ids, given.statuses, given.places, c.receipt_policy, is_narrow) e;
         FOR i IN 1..coalesce(cardinality(effective.places), 0) LOOP
             results[effective.places[i]] := effective.results[i];
         END LOOP;

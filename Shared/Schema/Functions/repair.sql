@@ -1,6 +1,25 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reading one conversation's log for gateways that missed publications.
 
+-- Returns the entries of participants who see another last message than the others after a deletion at this position.
+CREATE OR REPLACE FUNCTION conversations.override_entries(c conversations.conversation, p_position bigint)
+RETURNS SETOF conversations.log_row
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+DECLARE
+    entry conversations.log_row;
+    other record;
+BEGIN
+    FOR other IN SELECT o.override_user, o.message FROM conversations.last_message_overrides(c) o LOOP
+        entry := NULL;
+        entry.entry := conversations.entry_override();
+        entry.conversation_id := c.id;
+        entry.position := p_position;
+        entry.user_id := other.override_user;
+        RETURN NEXT conversations.with_message(entry, other.message);
+    END LOOP;
+END
+$$;
+
 -- Returns one conversation's log after a position, with messages in their present state, for all participants. No row:
 -- the conversation does not exist.
 --
@@ -17,7 +36,7 @@ DECLARE
     c conversations.conversation;
     p conversations.participant;
     h conversations.change;
-    other record;
+    other conversations.log_row;
     own bigint;
     used bigint := 0;
 BEGIN
@@ -52,16 +71,10 @@ BEGIN
         RETURN NEXT entry;
         CONTINUE WHEN h.kind <> conversations.kind_message_deleted() OR c.deleted_position IS NOT NULL
             OR NOT (h.operations ->> 'last_changed')::boolean;
-        FOR other IN SELECT o.override_user, o.message FROM conversations.last_message_overrides(c) o LOOP
-            entry := NULL;
-            entry.entry := conversations.entry_override();
-            entry.conversation_id := c.id;
-            entry.position := h.position;
-            entry.user_id := other.override_user;
-            entry := conversations.with_message(entry, other.message);
-            used := used + 256 + coalesce(octet_length(entry.m_parts), 0)
-                + coalesce(octet_length(entry.m_notification), 0);
-            RETURN NEXT entry;
+        FOR other IN SELECT o.* FROM conversations.override_entries(c, h.position) o LOOP
+            used := used + 256 + coalesce(octet_length(other.m_parts), 0)
+                + coalesce(octet_length(other.m_notification), 0);
+            RETURN NEXT other;
         END LOOP;
     END LOOP;
 
@@ -75,4 +88,4 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.read_changes TO strata_conversations;
+    conversations.override_entries, conversations.read_changes TO strata_conversations;

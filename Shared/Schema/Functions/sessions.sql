@@ -1,6 +1,28 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Sign-in, and expiry of sessions and nonces.
 
+-- Sets the properties of an identity that these claims of a token name, and returns the identity.
+CREATE OR REPLACE FUNCTION conversations.with_claims(p_app uuid, p_user text, p_claims jsonb)
+RETURNS conversations.identity
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    profile conversations.identity;
+BEGIN
+    UPDATE conversations.identity i SET
+        display_name = coalesce(p_claims ->> 'display_name', i.display_name),
+        avatar_url = coalesce(p_claims ->> 'avatar_url', i.avatar_url),
+        first_name = coalesce(p_claims ->> 'first_name', i.first_name),
+        last_name = coalesce(p_claims ->> 'last_name', i.last_name),
+        phone_number = coalesce(p_claims ->> 'phone_number', i.phone_number),
+        email_address = coalesce(p_claims ->> 'email_address', i.email_address),
+        public_key = coalesce(p_claims ->> 'public_key', i.public_key),
+        metadata = coalesce(p_claims -> 'metadata', i.metadata)
+    WHERE i.app_id = p_app AND i.user_id = p_user
+    RETURNING i.* INTO profile;
+    RETURN profile;
+END
+$$;
+
 -- Completes a sign-in after the token was verified: marks the nonce as used, updates the identity from the token, and
 -- opens the session. Any outcome other than 'ok' has written nothing and leaves the nonce unused.
 --
@@ -55,23 +77,9 @@ BEGIN
         FROM jsonb_each(p_claims) AS claim
         WHERE claim.value IS DISTINCT FROM conversations.identity_properties(profile) -> claim.key;
         IF changed IS NOT NULL THEN
-            UPDATE conversations.identity i SET
-                display_name = coalesce(changed ->> 'display_name', i.display_name),
-                avatar_url = coalesce(changed ->> 'avatar_url', i.avatar_url),
-                first_name = coalesce(changed ->> 'first_name', i.first_name),
-                last_name = coalesce(changed ->> 'last_name', i.last_name),
-                phone_number = coalesce(changed ->> 'phone_number', i.phone_number),
-                email_address = coalesce(changed ->> 'email_address', i.email_address),
-                public_key = coalesce(changed ->> 'public_key', i.public_key),
-                metadata = coalesce(changed -> 'metadata', i.metadata)
-            WHERE i.app_id = p_app AND i.user_id = p_user
-            RETURNING i.* INTO profile;
-            SELECT array_agg(told.user_id), array_agg(told.position), array_agg(told.created_at)
-            INTO told_users, told_positions, told_at
-            FROM conversations.append_user_changes(
-                p_app, ARRAY(SELECT f.user_id FROM conversations.followers(p_app, p_user) f) || p_user,
-                conversations.user_kind_identity(),
-                jsonb_build_object('user', p_user)) AS told;
+            profile := conversations.with_claims(p_app, p_user, changed);
+            SELECT told.* INTO told_users, told_positions, told_at
+            FROM conversations.tell_identity(p_app, p_user, true) told;
         END IF;
     END IF;
 
@@ -99,4 +107,4 @@ BEGIN
 END $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.sign_in, conversations.sweep_accounts TO strata_conversations;
+    conversations.with_claims, conversations.sign_in, conversations.sweep_accounts TO strata_conversations;

@@ -185,6 +185,18 @@ BEGIN
 END
 $$;
 
+-- Returns the wanted kinds that report a single message of these receipts.
+CREATE OR REPLACE FUNCTION webhooks.receipt_kinds(p_receipts jsonb, p_wanted text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
+        CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read'
+            ELSE 'message.delivered' END AS kind) k
+        WHERE k.kind = ANY (p_wanted));
+END
+$$;
+
 -- Records the events of receipts: for each user and status, a Receipt.created for each run of messages; then a
 -- message.… event for each message, in the order of the receipts. Each step is one statement, regardless of the number
 -- of receipts. It reads no parts, because a 1.0 hook gets events for up to a thousand messages, and the transaction is
@@ -195,11 +207,7 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     -- The wanted kinds that report a single message.
-    single constant text[] := ARRAY(
-        SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
-        CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read'
-            ELSE 'message.delivered' END AS kind) k
-        WHERE k.kind = ANY (p_wanted));
+    single constant text[] := webhooks.receipt_kinds(p_receipts, p_wanted);
     hooks uuid[];
 BEGIN
     IF jsonb_array_length(p_receipts) = 0 THEN RETURN; END IF;
@@ -207,8 +215,7 @@ BEGIN
     IF hooks = '{}' THEN RETURN; END IF;
     WITH receipt AS MATERIALIZED (
         SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal,
-            (e.v ->> 'status')::bigint AS status, m.id, m.position,
-            m.sender, m.sender_name, m.sent_at
+            (e.v ->> 'status')::bigint AS status, m.*
         FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n)
         CROSS JOIN LATERAL (
             SELECT y.id, y.position, y.sender, y.sender_name, y.sent_at FROM conversations.message y
@@ -223,8 +230,7 @@ BEGIN
         GROUP BY g.user_id, g.status, g.run
     ), event AS MATERIALIZED (
         SELECT row_number() OVER (ORDER BY r.first, r.user_id, r.status) - 1 AS number, 'Receipt.created' AS kind,
-            gen_random_uuid() AS event_id,
-            jsonb_build_object(
+            gen_random_uuid() AS event_id, jsonb_build_object(
                 'actor', r.user_id, 'status', r.status, 'from', r.first, 'to', r.last,
                 'identities', webhooks.identities(p_app, ARRAY[r.user_id])) AS facts
         FROM run r
@@ -233,9 +239,8 @@ BEGIN
         SELECT jsonb_array_length(p_receipts) + r.n, k.kind, gen_random_uuid(),
             jsonb_build_object(
                 'actor', r.user_id, 'message', jsonb_build_object(
-                    'message_id', r.id, 'position', r.position, 'ordinal', r.ordinal, 'sender', r.sender, 'sender_name',
-                    r.sender_name,
-                    'sent_at', webhooks.microseconds(r.sent_at)))
+                    'message_id', r.id, 'position', r.position, 'ordinal', r.ordinal, 'sender', r.sender,
+                    'sender_name', r.sender_name, 'sent_at', webhooks.microseconds(r.sent_at)))
         FROM receipt r
         CROSS JOIN LATERAL (SELECT CASE r.status WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
         WHERE k.kind = ANY (single)

@@ -73,8 +73,8 @@ extension StoreTests {
                 let rows = try await service.database.runExclusive(
                     CheckEpoch(epoch: first, walEnd: .max), deadline: .soon)
                 let row = try #require(rows.first)
-                #expect(try row.get(0, as: String.self) == first)
-                #expect(try row.getOptional(1, as: Int64.self) == nil)
+                #expect(row.epoch == first)
+                #expect(row.reached == nil)
                 #expect(try await EpochSource(database: service.database).current(deadline: .soon) == first)
             }
         }
@@ -85,7 +85,7 @@ extension StoreTests {
                 func check(_ known: String, _ seen: Int64) async throws -> String {
                     let rows = try await calls.database.runExclusive(
                         CheckEpoch(epoch: known, walEnd: seen), deadline: .soon)
-                    return try #require(try rows.first?.get(0, as: String.self))
+                    return try #require(rows.first).epoch
                 }
                 let first = try await EpochSource(database: calls.database).current(deadline: .soon)
                 let reached = try await calls.number("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")

@@ -115,14 +115,14 @@ enum Queries {
     private static let synchronization: [QueryCheck] = [
         QueryCheck(
             ReadLogs(app: app, user: user, conversations: [UUID()], afters: [1], userAfter: 1, limit: 1, maxBytes: 1),
-            unread: ["m_deleted"]),
+            unread: ["m_deleted", "m_present"]),
         QueryCheck(
             ReadChanges(conversation: conversation, after: 1, limit: 1, users: ["ana"], maxBytes: 1),
-            unread: ["m_deleted"]),
+            unread: ["m_deleted", "m_present"]),
         QueryCheck(ReadBaseline(app: app, user: user, since: time)),
         QueryCheck(RecentBaseline(app: app, user: user, recent: 1, notBefore: time)),
         QueryCheck(
-            ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", walEnd: 1), others: [EpochColumns.self]),
+            ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", walEnd: 1)),
         QueryCheck(ReadHeads(since: time)), QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)),
         QueryCheck(ReadRecordedApps()),
         QueryCheck(ChangeNothing(app: app, conversation: conversation)),

@@ -54,7 +54,7 @@ public struct AppStore: Sendable {
     }
 
     /// Runs one statement over a new connection.
-    func query<Query: PostgresQuery>(_ query: Query) async throws -> [Query.Row] where Query.Columns == NoColumns {
+    func query<Query: PostgresQuery>(_ query: Query) async throws -> [Query.Row] {
         try await withConnection { try await $0.query(query, deadline: .now + .seconds(10)) }
     }
 
