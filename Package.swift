@@ -85,7 +85,8 @@ let soak: [Target] = [
         ]),
 ]
 
-/// Tests, one target beside each module, and those that run the real executables; benchmarks; and the modules that they need.
+/// Tests, one target beside each module, and those that run the real executables; benchmarks; and the modules that they
+/// need.
 let checks: [Target] = [
     library("TestTiers", "Tests/Tiers", []),
     executable("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"]),
@@ -211,7 +212,8 @@ let clients: [Target] = [
         ["StrataModel", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
 ]
 
-/// True for image builds: the executables of the services, `strata` and `soak`, without `Clients`, `Examples` and the tests. One `swift build` makes all of them.
+/// True for image builds: the executables of the services, `strata` and `soak`, without `Clients`, `Examples` and the
+/// tests. One `swift build` makes all of them.
 let isImageBuild = Context.environment["STRATA_IMAGE_BUILD"] == "1"
 
 /// The commit that `strata --version` names: scripts/build.sh sets it for release builds, deploy/Dockerfile for images.
@@ -288,7 +290,8 @@ let package = Package(
                 systemPackage,
             ]),
         library(
-            "DatabaseKit", "Shared/DatabaseKit", ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
+            "DatabaseKit", "Shared/DatabaseKit",
+            ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
         // These embed files of Shared/Schema/ and docs/, with a directive that C has had since C23.
         .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),

@@ -25,8 +25,10 @@ public struct IdempotencyRecord: Sendable {
         /// The statement that calls `conversations.find_mutation`.
         public static let statement = Statement(
             "mutation.find",
-            sql:
-                "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
+            sql: """
+                SELECT fingerprint, outcome, position, user_position, object
+                FROM conversations.find_mutation($1, $2, $3)
+                """,
             isIdempotent: true)
 
         /// The values of `$1`, `$2` and `$3`.

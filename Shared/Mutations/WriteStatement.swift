@@ -82,7 +82,10 @@ public struct WriteStatement: Sendable {
         let recording =
             recorded.first == "NULL"
             ? nil
-            : "CROSS JOIN LATERAL webhooks.record(\(arguments[0]), \(place.conversation), \(recorded.first), \(recorded.last)) w"
+            : """
+            CROSS JOIN LATERAL webhooks.record(\
+            \(arguments[0]), \(place.conversation), \(recorded.first), \(recorded.last)) w
+            """
         let direct = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
         self.direct = Statement(name, sql: direct, isIdempotent: isIdempotent)
         directRecorded =
@@ -98,8 +101,8 @@ public struct WriteStatement: Sendable {
             FROM conversations.begin_mutation(\(own[0])::uuid, \(own[1])::text, \(own[2])::uuid) b
             CROSS JOIN LATERAL \(function)(\(given.joined(separator: ", "))) r
             CROSS JOIN LATERAL conversations.end_mutation(
-                b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome), \(place.conversation), \(place.position),
-                \(place.userPosition), \(place.object)) s
+                b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome),
+                \(place.conversation), \(place.position), \(place.userPosition), \(place.object)) s
             """
         self.idempotent = Statement("\(name).once", sql: idempotent, isIdempotent: true)
         idempotentRecorded =

@@ -10,8 +10,8 @@ public struct StrataCommand: AsyncParsableCommand {
         commandName: "strata",
         abstract: "Runs and manages a Strata conversation backend.",
         discussion: """
-            Start with `strata dev`: it runs everything on this machine, with a PostgreSQL, a Redis and a TLS certificate of its own, below \
-            .strata/ (or STRATA_HOME).
+            Start with `strata dev`: it runs everything on this machine, with a PostgreSQL, a Redis and a TLS \
+            certificate of its own, below .strata/ (or STRATA_HOME).
             """,
         version: StrataVersion.description,
         subcommands: [

@@ -6,7 +6,8 @@ public import NIOCore
 
 /// The descriptions of the public protocol and the pages made from them, as the gateway serves them under `/docs/`.
 ///
-/// CProtocolDocs takes the files of `docs/` into the program when it is compiled: a served file can never be of another version than the program.
+/// CProtocolDocs takes the files of `docs/` into the program when it is compiled: a served file can never be of another
+/// version than the program.
 public enum ProtocolDocs {
     /// One file to serve.
     public struct File: Sendable {
@@ -16,7 +17,8 @@ public enum ProtocolDocs {
         public let contentType: String
         /// The value of `ETag`, with its quotes: changes exactly when the content does.
         public let entityTag: String
-        /// The source that a `Content-Security-Policy` names so that a browser carries out the script in the page, and no other; nil: the page has none.
+        /// The source that a `Content-Security-Policy` names so that a browser carries out the script in the page, and
+        /// no other; nil: the page has none.
         public let scriptSource: String?
 
         init(_ document: StrataDocument, contentType: String) {

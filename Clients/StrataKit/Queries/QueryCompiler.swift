@@ -41,8 +41,10 @@ struct CompiledQuery<Element: Queryable> {
 
     var count: SQL {
         guard let limit else { return "SELECT count(*) FROM \(sql: source.tables) WHERE \(condition)" }
-        return
-            "SELECT count(*) FROM (SELECT 1 FROM \(sql: source.tables) WHERE \(condition) LIMIT \(limit) OFFSET \(offset))"
+        return """
+            SELECT count(*) FROM (\
+            SELECT 1 FROM \(sql: source.tables) WHERE \(condition) LIMIT \(limit) OFFSET \(offset))
+            """
     }
 
     private func select(_ columns: SQL, in slice: Slice) -> SQL {
@@ -127,8 +129,10 @@ struct QueryCompiler {
         case .parts(let column, let owner):
             let (positive, isNegated) = comparison.positive
             let part = columnCondition(SQL(sql: column), type: property.type, comparison: positive, operand: operand)
-            return
-                "\(sql: isNegated ? "NOT EXISTS" : "EXISTS") (SELECT 1 FROM part WHERE part.message = \(sql: owner) AND \(part))"
+            return """
+                \(sql: isNegated ? "NOT EXISTS" : "EXISTS") \
+                (SELECT 1 FROM part WHERE part.message = \(sql: owner) AND \(part))
+                """
         case .participants: return participantsCondition(comparison: comparison, operand: operand)
         }
     }

@@ -18,8 +18,10 @@ extension StoreReader {
     /// Returns the parts with this content, in their visible state.
     func parts(with content: ContentID) throws -> [MessagePart] {
         try db.cachedStatement(
-            sql:
-                "SELECT part.*, message.id IS NOT NULL AS is_message FROM part LEFT JOIN message ON message.id = part.message WHERE content = ?"
+            sql: """
+                SELECT part.*, message.id IS NOT NULL AS is_message
+                FROM part LEFT JOIN message ON message.id = part.message WHERE content = ?
+                """
         )
         .all([content.blob], in: db) { row in
             part(
@@ -76,7 +78,8 @@ extension StoreReader {
             db.cachedStatement(
                 sql: """
                     SELECT part.*, message.sent_at AS sent_at FROM part JOIN message ON message.id = part.message
-                    WHERE part.content IS NOT NULL AND part.transfer_status = ? AND part.used_at IS NULL AND part.size <= ?
+                    WHERE part.content IS NOT NULL AND part.transfer_status = ? AND part.used_at IS NULL
+                        AND part.size <= ?
                     ORDER BY message.sent_at DESC, part.idx
                     """), arguments: [ContentTransferStatus.readyForDownload.rawValue, size])
         var found: [(part: PartRecord, sentAt: Int64)] = []

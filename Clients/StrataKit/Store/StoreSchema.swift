@@ -63,7 +63,8 @@ enum StoreSchema {
         CREATE TABLE conversation_sync (
             id BLOB PRIMARY KEY NOT NULL,
             applied INTEGER NOT NULL,              -- the change up to which the object is applied
-            oldest INTEGER,                        -- from this position of messages on all are here; null: none are known to be
+            oldest INTEGER, \
+                               -- from this position of messages on all are here; null: none are known to be
             goal TEXT,                             -- HistoryGoal as JSON: which older messages are still to be fetched
             generation INTEGER NOT NULL            -- of the listing that showed it last
         ) STRICT;
@@ -71,7 +72,8 @@ enum StoreSchema {
         CREATE TABLE message (
             id BLOB PRIMARY KEY NOT NULL,
             conversation BLOB NOT NULL,
-            ordering INTEGER NOT NULL,             -- the position; of messages that are not sent, a number above all positions
+            ordering INTEGER NOT NULL, \
+                    -- the position; of messages that are not sent, a number above all positions
             position INTEGER,
             sender TEXT,                           -- user id; null for a sender that is no user
             sender_name TEXT,                      -- of a sender that is no user
@@ -81,8 +83,10 @@ enum StoreSchema {
             is_unread INTEGER NOT NULL,
             is_sent INTEGER NOT NULL,
             failure TEXT,                          -- StoredError as JSON
-            statuses TEXT NOT NULL,                -- a line for each recipient: one digit, the RecipientStatus, and the user id
-            revision INTEGER NOT NULL DEFAULT (random())  -- another number after each change of the message or of its parts
+            statuses TEXT NOT NULL, \
+                       -- a line for each recipient: one digit, the RecipientStatus, and the user id
+            revision INTEGER NOT NULL DEFAULT (random()) \
+         -- another number after each change of the message or of its parts
         ) STRICT;
         CREATE INDEX message_order ON message (conversation, ordering, id);
         CREATE INDEX message_unread ON message (conversation) WHERE is_unread;
@@ -164,7 +168,8 @@ enum StoreSchema {
         ) STRICT;
 
         CREATE TABLE alias (
-            id BLOB PRIMARY KEY NOT NULL,          -- of a distinct conversation made here, which another user had made already
+            id BLOB PRIMARY KEY NOT NULL, \
+                 -- of a distinct conversation made here, which another user had made already
             conversation BLOB NOT NULL             -- the id it has now
         ) STRICT;
 

@@ -49,8 +49,10 @@ extension StoreTransaction {
     /// Completes the list of followed users: unfollows those who were not listed.
     func endIdentities() throws {
         cursor.listing?.hasIdentities = true
-        let unlisted =
-            "SELECT user_id FROM identity WHERE is_followed AND user_id <> ? AND CAST(user_id AS BLOB) NOT IN (SELECT id FROM listed WHERE kind = ?)"
+        let unlisted = """
+            SELECT user_id FROM identity
+            WHERE is_followed AND user_id <> ? AND CAST(user_id AS BLOB) NOT IN (SELECT id FROM listed WHERE kind = ?)
+            """
         let users = try db.cachedStatement(sql: unlisted)
             .all([me.rawValue, ListedKind.identity.rawValue], in: db) { UserID(trusted: $0[0]) }
         for user in users { try unfollowed(user) }

@@ -205,7 +205,8 @@ extension StoreTransaction {
             try db.cachedStatement(
                 sql: """
                     SELECT id, position FROM (
-                        SELECT id, position FROM message WHERE conversation = ? AND ordering >= ? AND position IS NOT NULL
+                        SELECT id, position FROM message
+                        WHERE conversation = ? AND ordering >= ? AND position IS NOT NULL
                         UNION SELECT id, position FROM message_server WHERE conversation = ? AND position >= ?)
                     ORDER BY position LIMIT 1
                     """

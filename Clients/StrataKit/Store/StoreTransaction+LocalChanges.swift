@@ -169,7 +169,8 @@ extension StoreTransaction {
         let all =
             try db.cachedStatement(
                 sql: """
-                    SELECT m.conversation, m.id FROM message m JOIN conversation c ON c.id = m.conversation AND c.is_visible
+                    SELECT m.conversation, m.id FROM message m
+                    JOIN conversation c ON c.id = m.conversation AND c.is_visible
                     WHERE m.is_unread ORDER BY m.ordering
                     """
             )

@@ -80,7 +80,8 @@ extension StoreTransaction {
         try db.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO message
-                (id, conversation, ordering, position, sender, sender_name, sent_at, received_at, updated_at, is_unread, is_sent, failure, statuses)
+                (id, conversation, ordering, position, sender, sender_name, sent_at, received_at, updated_at,
+                 is_unread, is_sent, failure, statuses)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         )
@@ -99,7 +100,8 @@ extension StoreTransaction {
         let insert = try db.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO part
-                (message, idx, id, mime_type, body, size, content, download_url, download_expires, transfer_status, file, used_at, updated_at)
+                (message, idx, id, mime_type, body, size, content, download_url, download_expires, transfer_status,
+                 file, used_at, updated_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         for (index, part) in parts.enumerated() {
@@ -166,14 +168,16 @@ extension StoreTransaction {
         try db.cachedStatement(
             sql: """
                 INSERT INTO conversation
-                (id, created_at, participants, is_distinct, delivery_receipts, read_receipts, metadata, unread_count, total_count, is_visible,
-                 has_unread, last_message, last_sent_at, last_received_at)
+                (id, created_at, participants, is_distinct, delivery_receipts, read_receipts, metadata, unread_count,
+                 total_count, is_visible, has_unread, last_message, last_sent_at, last_received_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET
-                created_at = excluded.created_at, participants = excluded.participants, is_distinct = excluded.is_distinct,
-                delivery_receipts = excluded.delivery_receipts, read_receipts = excluded.read_receipts, metadata = excluded.metadata,
-                unread_count = excluded.unread_count, total_count = excluded.total_count, is_visible = excluded.is_visible,
-                has_unread = excluded.has_unread, last_message = excluded.last_message, last_sent_at = excluded.last_sent_at,
+                created_at = excluded.created_at, participants = excluded.participants,
+                is_distinct = excluded.is_distinct, delivery_receipts = excluded.delivery_receipts,
+                read_receipts = excluded.read_receipts, metadata = excluded.metadata,
+                unread_count = excluded.unread_count, total_count = excluded.total_count,
+                is_visible = excluded.is_visible, has_unread = excluded.has_unread,
+                last_message = excluded.last_message, last_sent_at = excluded.last_sent_at,
                 last_received_at = excluded.last_received_at
                 """
         )
@@ -240,8 +244,8 @@ extension StoreTransaction {
         try db.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO identity
-                (user_id, display_name, first_name, last_name, email_address, phone_number, avatar_url, public_key, metadata, is_followed, is_full,
-                 presence_status, last_seen_at, is_blocked)
+                (user_id, display_name, first_name, last_name, email_address, phone_number, avatar_url, public_key,
+                 metadata, is_followed, is_full, presence_status, last_seen_at, is_blocked)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         )
@@ -276,7 +280,8 @@ extension StoreTransaction {
         try db.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO announcement
-                (id, position, sender, sender_name, sent_at, received_at, is_unread, is_visible, server_unread) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (id, position, sender, sender_name, sent_at, received_at, is_unread, is_visible, server_unread)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         )
         .execute(arguments: [
@@ -322,8 +327,10 @@ extension StoreTransaction {
                 continue
             }
             try db.cachedStatement(
-                sql:
-                    "INSERT OR REPLACE INTO conversation_sync (id, applied, oldest, goal, generation) VALUES (?, ?, ?, ?, ?)"
+                sql: """
+                    INSERT OR REPLACE INTO conversation_sync (id, applied, oldest, goal, generation)
+                    VALUES (?, ?, ?, ?, ?)
+                    """
             )
             .execute(arguments: [
                 id.blob, value.applied, value.oldest, try value.goal.map { try StoreCoding.json($0) }, value.generation,

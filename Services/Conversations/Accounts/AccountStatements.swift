@@ -14,7 +14,8 @@ struct ReadIdentities: PostgresQuery {
         "identities.read",
         sql: """
             SELECT \(IdentityRow.selected(from: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
-            CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = $1 AND x.user_id = w.id OFFSET 0) i
+            CROSS JOIN LATERAL (
+                SELECT x.* FROM conversations.identity x WHERE x.app_id = $1 AND x.user_id = w.id OFFSET 0) i
             """,
         isIdempotent: true)
 
@@ -35,8 +36,10 @@ struct EnsureIdentities: PostgresQuery {
 
     static let statement = Statement(
         "identities.ensure",
-        sql:
-            "SELECT \(IdentityRow.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i",
+        sql: """
+            SELECT \(IdentityRow.selected(from: "i")), i.is_doomed
+            FROM conversations.ensure_identities($1, $2::text[]) i
+            """,
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
@@ -96,7 +99,8 @@ struct FindUser: PostgresQuery {
     static let statement = Statement(
         "user.find",
         sql: """
-            SELECT \(IdentityRow.selected(from: "i")), i.suspended FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = $2
+            SELECT \(IdentityRow.selected(from: "i")), i.suspended FROM conversations.identity i
+            WHERE i.app_id = $1 AND i.user_id = $2
             """,
         isIdempotent: true)
 
@@ -167,8 +171,10 @@ struct FindSession: PostgresQuery {
     static let statement = Statement(
         "session.find",
         sql: """
-            SELECT s.app_id, s.expires_at, \(SessionLifetime.isDue("$2")) AS is_due, i.user_id, i.display_name, i.avatar_url, i.suspended,
-                s.created_at, greatest(s.created_at, (SELECT b.at + conversations.margin() FROM conversations.log_begin b)) AS replayable_since
+            SELECT s.app_id, s.expires_at, \(SessionLifetime.isDue("$2")) AS is_due, i.user_id, i.display_name,
+                i.avatar_url, i.suspended, s.created_at,
+                greatest(s.created_at, (SELECT b.at + conversations.margin() FROM conversations.log_begin b))
+                    AS replayable_since
             FROM conversations.session s
             JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
             JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id
@@ -228,10 +234,12 @@ struct RenewSessions: PostgresQuery {
     static let statement = Statement(
         "session.renew",
         sql: """
-            UPDATE conversations.session s SET expires_at = now() + \(SessionLifetime.seconds("$2")) * interval '1 second', used_at = now()
+            UPDATE conversations.session s
+            SET expires_at = now() + \(SessionLifetime.seconds("$2")) * interval '1 second', used_at = now()
             FROM conversations.app a
             WHERE a.id = s.app_id AND s.digest IN (
-                SELECT x.digest FROM conversations.session x WHERE x.digest = ANY ($1::bytea[]) AND x.expires_at > now() FOR UPDATE SKIP LOCKED)
+                SELECT x.digest FROM conversations.session x
+                WHERE x.digest = ANY ($1::bytea[]) AND x.expires_at > now() FOR UPDATE SKIP LOCKED)
             """,
         isIdempotent: true)
 

@@ -145,7 +145,8 @@ struct ListFollowed: PostgresQuery {
     static let statement = Statement(
         "follow.list",
         sql: """
-            SELECT f.outcome, f.total, \(IdentityRow.selected(from: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
+            SELECT f.outcome, f.total, \(IdentityRow.selected(from: "(f.profile)"))
+            FROM conversations.list_followed($1, $2, $3, $4) f
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
@@ -180,7 +181,9 @@ struct FollowedAmong: PostgresQuery {
     static let statement = Statement(
         "follow.among",
         sql: """
-            SELECT u.user_id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(user_id)
+            SELECT u.user_id
+            FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f
+            CROSS JOIN LATERAL unnest(f.ids) u(user_id)
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue))] }

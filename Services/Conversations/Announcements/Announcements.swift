@@ -163,8 +163,10 @@ struct ListAnnouncements: PostgresQuery {
 
     static let statement = Statement(
         "announcement.list",
-        sql:
-            "SELECT r.outcome, r.total, r.last_id, (r.announcement).* FROM conversations.list_announcements_page($1, $2, $3, $4, $5) r",
+        sql: """
+            SELECT r.outcome, r.total, r.last_id, (r.announcement).*
+            FROM conversations.list_announcements_page($1, $2, $3, $4, $5) r
+            """,
         isIdempotent: true)
 
     var parameters: [Value] {

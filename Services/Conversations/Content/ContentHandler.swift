@@ -141,7 +141,8 @@ struct FinishContent: PostgresQuery {
     static let statement = Statement(
         "content.finish",
         sql: """
-            UPDATE conversations.content SET uploaded_at = coalesce(uploaded_at, now()) WHERE id = $1 AND NOT is_doomed RETURNING id
+            UPDATE conversations.content SET uploaded_at = coalesce(uploaded_at, now())
+            WHERE id = $1 AND NOT is_doomed RETURNING id
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(content.rawValue)] }

@@ -26,7 +26,9 @@ struct IsConversation: PostgresQuery {
     static let statement = Statement(
         "conversation.exists",
         sql: """
-            SELECT EXISTS (SELECT FROM conversations.conversation WHERE id = $2 AND app_id = $1 AND deleted_position IS NULL) AS answer
+            SELECT EXISTS (
+                SELECT FROM conversations.conversation
+                WHERE id = $2 AND app_id = $1 AND deleted_position IS NULL) AS answer
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
@@ -55,7 +57,8 @@ struct IsParticipant: PostgresQuery {
         "conversation.has",
         sql: """
             SELECT EXISTS (
-                SELECT FROM conversations.participant WHERE conversation_id = $1 AND user_id = $2 AND left_position IS NULL) AS answer
+                SELECT FROM conversations.participant
+                WHERE conversation_id = $1 AND user_id = $2 AND left_position IS NULL) AS answer
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(conversation.rawValue), .text(user.rawValue)] }
@@ -71,7 +74,8 @@ struct GetConversation: PostgresQuery {
     static let statement = Statement(
         "conversation.get",
         sql: """
-            SELECT * FROM conversations.get_conversation($1, $2, $3, CASE WHEN $4 THEN metadata.largest_tree() ELSE 0 END)
+            SELECT *
+            FROM conversations.get_conversation($1, $2, $3, CASE WHEN $4 THEN metadata.largest_tree() ELSE 0 END)
             """, isIdempotent: true)
 
     var parameters: [Value] {
@@ -95,8 +99,10 @@ struct ListConversations: PostgresQuery {
 
     static let statement = Statement(
         "conversation.list",
-        sql:
-            "SELECT r.outcome, r.total, r.later, (r.view).* FROM conversations.list_conversations_page($1, $2, $3, $4, $5, $6) r",
+        sql: """
+            SELECT r.outcome, r.total, r.later, (r.view).*
+            FROM conversations.list_conversations_page($1, $2, $3, $4, $5, $6) r
+            """,
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -202,8 +208,10 @@ struct ListMessages: PostgresQuery {
 
     static let statement = Statement(
         "message.list",
-        sql:
-            "SELECT r.outcome, r.total, r.last_id, (r.message).* FROM conversations.list_messages_page($1, $2, $3, $4, $5, $6) r",
+        sql: """
+            SELECT r.outcome, r.total, r.last_id, (r.message).*
+            FROM conversations.list_messages_page($1, $2, $3, $4, $5, $6) r
+            """,
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -250,10 +258,12 @@ struct SeenMessages: PostgresQuery {
         "message.seen",
         sql: """
             SELECT u.id FROM conversations.participant p
-            JOIN conversations.conversation c ON c.id = p.conversation_id AND c.app_id = $1 AND c.deleted_position IS NULL
+            JOIN conversations.conversation c
+                ON c.id = p.conversation_id AND c.app_id = $1 AND c.deleted_position IS NULL
             CROSS JOIN unnest($4::uuid[]) u(id)
             CROSS JOIN LATERAL (
-                SELECT x.ordinal FROM conversations.message_place x WHERE x.message_id = u.id AND x.conversation_id = $3 OFFSET 0) l
+                SELECT x.ordinal FROM conversations.message_place x
+                WHERE x.message_id = u.id AND x.conversation_id = $3 OFFSET 0) l
             CROSS JOIN LATERAL (
                 SELECT FROM conversations.message m WHERE m.conversation_id = $3 AND m.ordinal = l.ordinal OFFSET 0) m
             WHERE p.conversation_id = $3 AND p.user_id = $2 AND conversations.may_see(p, l.ordinal)
@@ -283,8 +293,8 @@ struct GiveGatheredReceipts: PostgresQuery {
     static let statement = Statement(
         "receipt.give",
         sql: """
-            SELECT r.results, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-                r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms
+            SELECT r.results, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses,
+                r.senders, r.audiences, r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms
             FROM conversations.give_receipts($1, $2, $3::text[], $4::uuid[], $5::int8[], $6, NULL, NULL) r
             """, isIdempotent: true)
 
@@ -310,8 +320,10 @@ struct GiveRecordedReceipts: PostgresQuery {
 
     static let statement = Statement(
         "receipt.give.recorded",
-        sql:
-            "\(GiveGatheredReceipts.statement.sql) CROSS JOIN LATERAL webhooks.record($1, $2, r.position, r.position) w",
+        sql: """
+            \(GiveGatheredReceipts.statement.sql)
+            CROSS JOIN LATERAL webhooks.record($1, $2, r.position, r.position) w
+            """,
         isIdempotent: true)
 
     var parameters: [Value] { receipts.parameters }
@@ -388,8 +400,12 @@ struct RecentBaseline: PostgresQuery {
     static let statement = Statement(
         "sync.recent_baseline",
         sql: """
-            SELECT b.* FROM (SELECT statement_timestamp() AS now, statement_timestamp() - $3::int8 * interval '1 microsecond' AS recent) t
-            CROSS JOIN LATERAL conversations.baseline($1, $2, CASE WHEN $4::timestamptz <= t.now THEN greatest($4, t.recent) ELSE t.recent END) b
+            SELECT b.*
+            FROM (
+                SELECT statement_timestamp() AS now,
+                    statement_timestamp() - $3::int8 * interval '1 microsecond' AS recent) t
+            CROSS JOIN LATERAL conversations.baseline(
+                $1, $2, CASE WHEN $4::timestamptz <= t.now THEN greatest($4, t.recent) ELSE t.recent END) b
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(recent), .timestamp(notBefore)] }

@@ -79,8 +79,10 @@ struct IndexHandler: CallHandler {
         if row.outcome == "removing" {
             throw Failure.invalid(
                 "property",
-                reason:
-                    "cannot be indexed now: \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. Try again later"
+                reason: """
+                    cannot be indexed now: \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. \
+                    Try again later
+                    """
             )
         }
         guard let index = row.index else { throw Failure.invalidApp }

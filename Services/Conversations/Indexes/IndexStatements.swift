@@ -18,8 +18,10 @@ struct FindConversations: PostgresQuery {
 
     static let statement = Statement(
         "index.find",
-        sql:
-            "SELECT r.outcome, r.ids, r.total, r.has_more FROM metadata.find_conversations($1, $2, $3, $4, $5, $6, $7, $8) r",
+        sql: """
+            SELECT r.outcome, r.ids, r.total, r.has_more
+            FROM metadata.find_conversations($1, $2, $3, $4, $5, $6, $7, $8) r
+            """,
         isIdempotent: true)
 
     var parameters: [Value] {

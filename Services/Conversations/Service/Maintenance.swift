@@ -177,8 +177,10 @@ struct SweepMutations: PostgresQuery {
 
     static let statement = Statement(
         "maintenance.mutations",
-        sql:
-            "SELECT s AS looked_at, s AS removed FROM conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8) s",
+        sql: """
+            SELECT s AS looked_at, s AS removed
+            FROM conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8) s
+            """,
         isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
@@ -212,8 +214,10 @@ struct SweepDeleted: PostgresQuery {
 
     static let statement = Statement(
         "maintenance.deleted",
-        sql:
-            "SELECT s AS looked_at, s AS removed FROM conversations.sweep_deleted($1::int8 * interval '1 second', $2::int8) s",
+        sql: """
+            SELECT s AS looked_at, s AS removed
+            FROM conversations.sweep_deleted($1::int8 * interval '1 second', $2::int8) s
+            """,
         isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention), .int8(limit)] }

@@ -169,7 +169,8 @@ struct GetBadge: PostgresQuery {
     static let statement = Statement(
         "badge.get",
         sql: """
-            SELECT b.external_unread_count, b.unread_conversation_count, b.unread_message_count FROM conversations.get_badge($1, $2) b
+            SELECT b.external_unread_count, b.unread_conversation_count, b.unread_message_count
+            FROM conversations.get_badge($1, $2) b
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
@@ -216,7 +217,8 @@ struct PushBadges: PostgresQuery {
         "push.badges",
         sql: """
             SELECT (SELECT b.badge FROM conversations.get_badge($1, u.id, false) b) AS badge
-            FROM unnest($2::text[]) WITH ORDINALITY u(id, n) WHERE (SELECT 'Push' = ANY (webhooks.wanted($1))) ORDER BY u.n
+            FROM unnest($2::text[]) WITH ORDINALITY u(id, n)
+            WHERE (SELECT 'Push' = ANY (webhooks.wanted($1))) ORDER BY u.n
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue))] }

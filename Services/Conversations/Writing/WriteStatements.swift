@@ -67,9 +67,9 @@ struct PatchConversation: WriteQuery {
     static let statement = WriteStatement(
         "conversation.patch",
         columns: """
-            r.outcome, r.position, r.created_at, r.message_count, r.added, r.removed, r.distinct_cleared, r.participants,
-            r.conversation_created_at, r.receipt_policy, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
-            r.number_hidden
+            r.outcome, r.position, r.created_at, r.message_count, r.added, r.removed, r.distinct_cleared,
+            r.participants, r.conversation_created_at, r.receipt_policy, r.metadata_position, r.metadata_created_at,
+            r.effects, r.number_users, r.number_uncounted, r.number_hidden
             """,
         function: "conversations.patch_participants", arguments: (1...11).map { "$\($0)" },
         // Users who remove themselves see that change and no later one.
@@ -126,8 +126,8 @@ struct DeleteConversation: WriteQuery {
     static let statement = WriteStatement(
         "conversation.delete",
         columns: """
-            r.outcome, r.position, r.created_at, r.message_count, r.user_position, r.user_created_at, r.up_to, r.distinct_cleared,
-            r.is_partial, r.former_users, r.former_positions, r.former_times
+            r.outcome, r.position, r.created_at, r.message_count, r.user_position, r.user_created_at, r.up_to,
+            r.distinct_cleared, r.is_partial, r.former_users, r.former_positions, r.former_times
             """,
         function: "conversations.delete_conversation", arguments: (1...8).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(
@@ -212,7 +212,8 @@ struct SendMessage: WriteQuery {
 
     fileprivate static let columns = """
         r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
-        r.bad_content, \(MessageRow.selected(from: "r.message", prefix: "m_")), r.hidden_from, r.number_uncounted, r.number_hidden
+        r.bad_content, \(MessageRow.selected(from: "r.message", prefix: "m_")), r.hidden_from,
+        r.number_uncounted, r.number_hidden
         """
 
     static let statement = WriteStatement(
@@ -297,9 +298,10 @@ struct DeleteMessage: WriteQuery {
     static let statement = WriteStatement(
         "message.delete",
         columns: """
-            r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed, r.number_users,
-            r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, r.former_users, r.former_positions, r.former_times,
-            r.hidden_from, \(MessageRow.selected(from: "r.message", prefix: "m_"))
+            r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed,
+            r.number_users, r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user,
+            r.former_users, r.former_positions, r.former_times, r.hidden_from,
+            \(MessageRow.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.RecordExpressions(
@@ -394,8 +396,8 @@ struct GiveReceipts: WriteQuery {
     static let statement = WriteStatement(
         "receipt.give_many",
         columns: """
-            r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-            r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
+            r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses,
+            r.senders, r.audiences, r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
             """,
         function: "conversations.give_receipts_of",
         arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },

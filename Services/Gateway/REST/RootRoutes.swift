@@ -95,8 +95,10 @@ private struct DocumentRequest: RESTRequest {
     /// they load nothing else.
     private static func policy(of file: ProtocolDocs.File) -> String {
         let scripts = file.scriptSource.map { "script-src \($0); " } ?? ""
-        return
-            "default-src 'none'; style-src 'unsafe-inline'; \(scripts)base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        return """
+            default-src 'none'; style-src 'unsafe-inline'; \(scripts)base-uri 'none'; form-action 'none'; \
+            frame-ancestors 'none'
+            """
     }
 
     let hasSlash: Bool

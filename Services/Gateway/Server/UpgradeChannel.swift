@@ -291,7 +291,10 @@ final class RefusedConnection: ChannelInboundHandler {
     static func answer(_ body: ByteBuffer) -> ByteBuffer {
         var answer = ByteBuffer(
             string: """
-                HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: \(body.readableBytes)\r\nRetry-After: 1\r\n\
+                HTTP/1.1 503 Service Unavailable\r\n\
+                Content-Type: application/json\r\n\
+                Content-Length: \(body.readableBytes)\r\n\
+                Retry-After: 1\r\n\
                 Connection: close\r\n\r\n
                 """)
         answer.writeImmutableBuffer(body)

@@ -430,8 +430,10 @@ final class DeliveryEngine: Service {
         }
         let webhook = work.ready.hook.webhook
         let name = WebhookEventKind(rawValue: event.kind)?.name(in: webhook.version) ?? event.kind
-        let reason =
-            "Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, the last time \(fault.cause)"
+        let reason = """
+            Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, \
+            the last time \(fault.cause)
+            """
         do throws(Failure) {
             guard let verifiedAt = work.ready.hook.verifiedAt,
                 try await

@@ -53,8 +53,10 @@ struct BacklogLimits: Sendable {
                 sum -= old.bytes
             }
             if sum > app, let largest = left.filter({ !$0.isInactive }).max(by: { $0.bytes < $1.bytes }) {
-                let reason =
-                    "More than \(Self.megabytes(app)) of events waited for the app's webhooks, and the most for this one"
+                let reason = """
+                    More than \(Self.megabytes(app)) of events waited for the app's webhooks, \
+                    and the most for this one
+                    """
                 measures.append(.end(largest.hook, reason: reason))
             }
         }

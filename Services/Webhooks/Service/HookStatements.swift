@@ -21,7 +21,8 @@ struct CreateHook: PostgresQuery {
         "webhooks.create",
         sql: """
             SELECT r.outcome, \(HookRow.selected(of: "r.hook"))
-            FROM webhooks.create_hook($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::jsonb, $9::int8, $10::int8, $11::uuid) r
+            FROM webhooks.create_hook(
+                $1, $2, $3, $4, $5, $6::text[], $7::text[], $8::jsonb, $9::int8, $10::int8, $11::uuid) r
             """, isIdempotent: true)
 
     var parameters: [Value] {
@@ -50,7 +51,8 @@ struct ReadHooks: PostgresQuery {
     static let statement = Statement(
         "webhooks.read",
         sql: """
-            SELECT \(HookRow.selected()) FROM webhooks.hook h WHERE h.app_id = $1 AND ($2::uuid IS NULL OR h.id = $2::uuid)
+            SELECT \(HookRow.selected()) FROM webhooks.hook h
+            WHERE h.app_id = $1 AND ($2::uuid IS NULL OR h.id = $2::uuid)
             ORDER BY h.created_at, h.id
             """, isIdempotent: true)
 
@@ -221,7 +223,8 @@ struct ReadLanes: PostgresQuery {
     static let statement = Statement(
         "webhooks.read_lanes",
         sql: """
-            SELECT c.hook_id, c.lane, c.position, c.number, c.event, c.app_id, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
+            SELECT c.hook_id, c.lane, c.position, c.number, c.event, c.app_id, c.kind, c.event_id, c.created_at,
+                c.subject, c.facts, c.parts
             FROM webhooks.read_lanes($1::uuid[], $2::uuid[], $3::int8, $4::int8) c
             """, isIdempotent: true)
 
@@ -275,8 +278,10 @@ struct FinishLanes: PostgresQuery {
 
     static let statement = Statement(
         "webhooks.finish",
-        sql:
-            "SELECT f.n FROM webhooks.finish($1, $2::uuid[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) f",
+        sql: """
+            SELECT f.n
+            FROM webhooks.finish($1, $2::uuid[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) f
+            """,
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -311,7 +316,8 @@ struct ReadDeliveries: PostgresQuery {
     static let statement = Statement(
         "webhooks.deliveries",
         sql: """
-            SELECT d.event_id, d.kind, h.version, d.created_at, d.attempted_at, d.attempt, d.is_delivered, d.response_status, d.latency_ms, d.error
+            SELECT d.event_id, d.kind, h.version, d.created_at, d.attempted_at, d.attempt, d.is_delivered,
+                d.response_status, d.latency_ms, d.error
             FROM webhooks.hook h JOIN webhooks.delivery d ON d.hook_id = h.id
             WHERE h.app_id = $1 AND h.id = $2 ORDER BY d.number DESC LIMIT $3::int8
             """, isIdempotent: true)

@@ -39,8 +39,8 @@ struct FunctionReplacement {
     /// A query for the routines outside the system's schemas: `name` with the schema, `identity` with the argument
     /// types.
     private static let routines = """
-        (SELECT p.oid, p.ctid::text AS place, n.nspname || '.' || p.proname AS name, p.oid::pg_catalog.regprocedure::text AS identity, p.proacl, p.proowner,
-            p.prolang
+        (SELECT p.oid, p.ctid::text AS place, n.nspname || '.' || p.proname AS name,
+            p.oid::pg_catalog.regprocedure::text AS identity, p.proacl, p.proowner, p.prolang
         FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
         WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_')
         """
@@ -49,7 +49,8 @@ struct FunctionReplacement {
     private static func names(in parameter: String) -> String {
         """
         (SELECT pg_catalog.lower(m[1]) FROM pg_catalog.regexp_matches(\(parameter),
-            'CREATE\\s+(?:OR\\s+REPLACE\\s+)?(?:FUNCTION|PROCEDURE)\\s+([a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*)\\s*\\(', 'gi') m)
+            'CREATE\\s+(?:OR\\s+REPLACE\\s+)?(?:FUNCTION|PROCEDURE)\\s+([a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*)\\s*\\(',
+            'gi') m)
         """
     }
 
@@ -105,8 +106,8 @@ struct FunctionReplacement {
             """
             INSERT INTO strata.schema_functions AS f (revision, checksum, defined)
             VALUES ($1::int4, $2, pg_catalog.string_to_array(nullif($3, ''), E'\\n'))
-            ON CONFLICT (is_only) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, defined = excluded.defined,
-                applied_at = clock_timestamp()
+            ON CONFLICT (is_only) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
+                defined = excluded.defined, applied_at = clock_timestamp()
             """, with: ["\(set.revision)", checksum, Self.list(defined)])
     }
 
@@ -144,7 +145,8 @@ struct FunctionReplacement {
     private func ownedFunctions() throws(PostgresError) -> [String] {
         try strings(
             """
-            SELECT r.identity FROM \(Self.routines) r WHERE r.identity IN (SELECT pg_catalog.unnest(f.defined) FROM strata.schema_functions f) ORDER BY 1
+            SELECT r.identity FROM \(Self.routines) r
+            WHERE r.identity IN (SELECT pg_catalog.unnest(f.defined) FROM strata.schema_functions f) ORDER BY 1
             """)
     }
 
@@ -185,14 +187,18 @@ struct FunctionReplacement {
         try strings(
             """
             SELECT r.identity FROM \(Self.routines) r
-            WHERE r.name IN \(Self.names(in: "$1")) AND r.oid || ' ' || r.place <> ALL (pg_catalog.string_to_array($2, E'\\n'))
+            WHERE r.name IN \(Self.names(in: "$1"))
+                AND r.oid || ' ' || r.place <> ALL (pg_catalog.string_to_array($2, E'\\n'))
             ORDER BY 1
             """, with: [set.text, Self.list(before)])
     }
 
     private func revokeFromPublic(_ functions: [String]) throws(PostgresError) {
         try execute(
-            "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f",
+            """
+            SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC'
+            FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f
+            """,
             over: functions
         )
     }
@@ -218,14 +224,18 @@ struct FunctionReplacement {
             try strings(
                 """
                 WITH RECURSIVE owned AS (
-                    SELECT r.oid, r.identity FROM \(Self.routines) r WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))
+                    SELECT r.oid, r.identity FROM \(Self.routines) r
+                    WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))
                 ), kept AS (
-                    SELECT w.oid FROM owned w JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = w.oid
-                    WHERE d.classid <> 'pg_catalog.pg_proc'::pg_catalog.regclass OR d.objid NOT IN (SELECT x.oid FROM owned x)
+                    SELECT w.oid FROM owned w
+                    JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+                        AND d.refobjid = w.oid
+                    WHERE d.classid <> 'pg_catalog.pg_proc'::pg_catalog.regclass
+                        OR d.objid NOT IN (SELECT x.oid FROM owned x)
                     UNION
                     SELECT w.oid FROM kept k
-                    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = k.oid
-                        AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+                    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+                        AND d.objid = k.oid AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
                     JOIN owned w ON w.oid = d.refobjid
                 )
                 SELECT w.identity FROM owned w WHERE w.oid NOT IN (SELECT k.oid FROM kept k)

@@ -63,13 +63,15 @@ extension Migrator {
             let rows = try session.query(
                 """
                 WITH asked(role) AS (SELECT coalesce(nullif($1, ''), current_user)::pg_catalog.name), space AS (
-                    SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+                    SELECT n.oid FROM pg_catalog.pg_namespace n
+                    WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
                 ), relation AS (
                     SELECT c.oid FROM pg_catalog.pg_class c JOIN space n ON n.oid = c.relnamespace
                     WHERE c.relkind IN ('r', 'p', 'v', 'm') AND NOT c.relispartition
                 ), privilege(name) AS (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE'))
                 SELECT 'EXECUTE ' || p.oid::pg_catalog.regprocedure::text AS privilege
-                FROM pg_catalog.pg_proc p JOIN space n ON n.oid = p.pronamespace WHERE pg_catalog.has_function_privilege((SELECT role FROM asked), p.oid, 'EXECUTE')
+                FROM pg_catalog.pg_proc p JOIN space n ON n.oid = p.pronamespace
+                WHERE pg_catalog.has_function_privilege((SELECT role FROM asked), p.oid, 'EXECUTE')
                 UNION ALL
                 SELECT v.name || ' ' || r.oid::pg_catalog.regclass::text FROM relation r CROSS JOIN privilege v
                 WHERE pg_catalog.has_table_privilege((SELECT role FROM asked), r.oid, v.name)

@@ -7,14 +7,16 @@ CREATE OR REPLACE FUNCTION conversations.absence(p_app uuid, p_conversation uuid
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE WHEN EXISTS (
-        SELECT FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NOT NULL)
+        SELECT FROM conversations.conversation x
+        WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NOT NULL)
         THEN 'deleted' ELSE 'not_found' END;
 END
 $$;
 
 -- Returns a conversation independent of a user: without a last message, and without unread messages. Its metadata tree
 -- is included if it has at most `p_room` bytes.
-CREATE OR REPLACE FUNCTION conversations.server_view(c conversations.conversation, p_room bigint DEFAULT 0) RETURNS conversations.view_row
+CREATE OR REPLACE FUNCTION conversations.server_view(
+    c conversations.conversation, p_room bigint DEFAULT 0) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
@@ -39,7 +41,8 @@ $$;
 --
 -- `p_conversation`: the conversation to which the message is sent if all other checks succeed. If the sender is a bot
 -- that never took part, this is recorded, so that the bot's erasure finds the message. NULL: nothing is recorded.
-CREATE OR REPLACE FUNCTION conversations.outside_sender(p_app uuid, p_user text, p_name text, p_conversation uuid DEFAULT NULL) RETURNS text
+CREATE OR REPLACE FUNCTION conversations.outside_sender(
+    p_app uuid, p_user text, p_name text, p_conversation uuid DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     bot boolean;
@@ -49,7 +52,8 @@ BEGIN
     IF NOT FOUND THEN RETURN 'unknown_sender'; END IF;
     IF NOT bot THEN RETURN 'access_denied'; END IF;
     IF p_conversation IS NULL
-        OR EXISTS (SELECT FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = p_user)
+        OR EXISTS (
+            SELECT FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = p_user)
     THEN
         RETURN 'ok';
     END IF;
@@ -70,7 +74,8 @@ $$;
 -- Returns the first of these contents that the app's own server cannot send in this conversation; NULL: none. It can
 -- send contents that it uploaded for the conversation, contents of messages there, and contents that the sending user
 -- has uploaded. Locks the contents, so that they are not removed.
-CREATE OR REPLACE FUNCTION conversations.unsendable_by_server(p_app uuid, p_user text, p_conversation uuid, p_contents uuid[]) RETURNS uuid
+CREATE OR REPLACE FUNCTION conversations.unsendable_by_server(
+    p_app uuid, p_user text, p_conversation uuid, p_contents uuid[]) RETURNS uuid
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     wanted uuid;
@@ -102,7 +107,8 @@ CREATE OR REPLACE FUNCTION conversations.is_content_of(p_content uuid, p_convers
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (
-        SELECT FROM conversations.content_reference r WHERE r.content_id = p_content AND r.conversation_id = p_conversation);
+        SELECT FROM conversations.content_reference r
+        WHERE r.content_id = p_content AND r.conversation_id = p_conversation);
 END
 $$;
 
@@ -117,7 +123,8 @@ BEGIN
     WHERE x.id = p_content AND x.app_id = p_app AND NOT x.is_doomed
         AND (x.conversation_id = p_conversation OR conversations.is_content_of(p_content, p_conversation))
         AND EXISTS (
-            SELECT FROM conversations.conversation c WHERE c.id = p_conversation AND c.app_id = p_app AND c.deleted_position IS NULL);
+            SELECT FROM conversations.conversation c
+            WHERE c.id = p_conversation AND c.app_id = p_app AND c.deleted_position IS NULL);
 END
 $$;
 
@@ -134,14 +141,17 @@ DECLARE
     own bigint;
     used bigint := 0;
 BEGIN
-    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
+    SELECT * INTO c FROM conversations.conversation x
+    WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
     IF NOT FOUND THEN
-        RETURN QUERY SELECT conversations.absence(p_app, p_conversation), 0::bigint, NULL::uuid, NULL::conversations.message_row;
+        RETURN QUERY
+        SELECT conversations.absence(p_app, p_conversation), 0::bigint, NULL::uuid, NULL::conversations.message_row;
         RETURN;
     END IF;
     total := c.message_count - c.deleted_count;
     IF p_from_id IS NOT NULL THEN
-        SELECT x.ordinal INTO before FROM conversations.message_place x WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation;
+        SELECT x.ordinal INTO before FROM conversations.message_place x
+        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation;
         IF NOT FOUND THEN
             RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::uuid, NULL::conversations.message_row;
             RETURN;
@@ -165,7 +175,9 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     IF cardinality(ordinals) > p_page_size THEN
-        last_id := (SELECT m.id FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal = ordinals[p_page_size]);
+        last_id := (
+            SELECT m.id FROM conversations.message m
+            WHERE m.conversation_id = p_conversation AND m.ordinal = ordinals[p_page_size]);
     END IF;
     IF outcome IS NOT NULL OR last_id IS NOT NULL THEN
         message := NULL;
@@ -175,6 +187,6 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.absence, conversations.server_view, conversations.outside_sender, conversations.unsendable_by_server, conversations.is_other_id,
-    conversations.is_content_of,
-    conversations.get_server_content, conversations.list_server_messages TO strata_conversations;
+    conversations.absence, conversations.server_view, conversations.outside_sender, conversations.unsendable_by_server,
+    conversations.is_other_id, conversations.is_content_of, conversations.get_server_content,
+    conversations.list_server_messages TO strata_conversations;

@@ -2,18 +2,23 @@
 -- Conversations as one user sees them, and the list of a user's conversations.
 
 -- True if this participant, present or former, has the conversation on their list.
-CREATE OR REPLACE FUNCTION conversations.is_visible(c conversations.conversation, p conversations.participant) RETURNS boolean
+CREATE OR REPLACE FUNCTION conversations.is_visible(
+    c conversations.conversation, p conversations.participant) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (c).deleted_position IS NULL AND (NOT (p).is_hidden OR coalesce((p).left_ordinal, (c).message_count) > (p).hidden_count);
+RETURN (c).deleted_position IS NULL
+    AND (NOT (p).is_hidden OR coalesce((p).left_ordinal, (c).message_count) > (p).hidden_count);
 
 -- Returns the ordinal of the newest message that this participant sees; 0: none.
-CREATE OR REPLACE FUNCTION conversations.last_visible(c conversations.conversation, p conversations.participant) RETURNS bigint
+CREATE OR REPLACE FUNCTION conversations.last_visible(
+    c conversations.conversation, p conversations.participant) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF p.left_position IS NULL AND isempty(p.hidden) THEN
         RETURN CASE WHEN c.last_ordinal > p.hidden_ordinal THEN c.last_ordinal ELSE 0 END;
     END IF;
-    RETURN coalesce((SELECT o.ordinal FROM conversations.visible_ordinals(p, coalesce(p.left_ordinal, c.last_ordinal) + 1, 1) o(ordinal)), 0);
+    RETURN coalesce((
+        SELECT o.ordinal
+        FROM conversations.visible_ordinals(p, coalesce(p.left_ordinal, c.last_ordinal) + 1, 1) o(ordinal)), 0);
 END
 $$;
 
@@ -126,7 +131,8 @@ $$;
 
 -- Returns the sort key of a conversation in a user's list: the time of its creation, or of the last message that the
 -- user sees, if there is one.
-CREATE OR REPLACE FUNCTION conversations.list_key(c conversations.conversation, p conversations.participant, p_by_last_message boolean) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION conversations.list_key(
+    c conversations.conversation, p conversations.participant, p_by_last_message boolean) RETURNS timestamptz
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     sent_at timestamptz;
@@ -153,7 +159,8 @@ DECLARE
     returned text;
 BEGIN
     FOR returned IN
-        SELECT p.user_id FROM conversations.participant p WHERE p.conversation_id = NEW.id AND p.is_hidden AND conversations.is_visible(NEW, p)
+        SELECT p.user_id FROM conversations.participant p
+        WHERE p.conversation_id = NEW.id AND p.is_hidden AND conversations.is_visible(NEW, p)
     LOOP
         UPDATE conversations.user_conversation u SET is_listed = true
         WHERE u.app_id = NEW.app_id AND u.user_id = returned AND u.conversation_id = NEW.id AND NOT u.is_listed;
@@ -161,7 +168,8 @@ BEGIN
     -- It stays hidden from users who may not see this message. A later one restores it for them.
     IF NOT EXISTS (
         SELECT FROM conversations.participant p
-        WHERE p.conversation_id = NEW.id AND p.is_hidden AND p.left_position IS NULL AND NOT conversations.is_visible(NEW, p))
+        WHERE p.conversation_id = NEW.id AND p.is_hidden AND p.left_position IS NULL
+            AND NOT conversations.is_visible(NEW, p))
     THEN
         UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
     END IF;
@@ -169,7 +177,8 @@ BEGIN
 END
 $$;
 CREATE OR REPLACE TRIGGER keep_returned AFTER UPDATE OF message_count ON conversations.conversation
-FOR EACH ROW WHEN (NEW.has_hidden AND NEW.message_count > OLD.message_count) EXECUTE FUNCTION conversations.keep_returned();
+FOR EACH ROW WHEN (NEW.has_hidden AND NEW.message_count > OLD.message_count)
+EXECUTE FUNCTION conversations.keep_returned();
 
 -- Removes a conversation from all lists after its deletion for all.
 CREATE OR REPLACE FUNCTION conversations.keep_unlisted() RETURNS trigger
@@ -187,7 +196,8 @@ BEGIN
 END
 $$;
 CREATE OR REPLACE TRIGGER keep_unlisted AFTER UPDATE OF deleted_position ON conversations.conversation
-FOR EACH ROW WHEN (OLD.deleted_position IS NULL AND NEW.deleted_position IS NOT NULL) EXECUTE FUNCTION conversations.keep_unlisted();
+FOR EACH ROW WHEN (OLD.deleted_position IS NULL AND NEW.deleted_position IS NOT NULL)
+EXECUTE FUNCTION conversations.keep_unlisted();
 
 -- Updates the list of a participant who joined again, left, or hid the conversation.
 CREATE OR REPLACE FUNCTION conversations.keep_listed() RETURNS trigger
@@ -199,7 +209,8 @@ BEGIN
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = NEW.conversation_id;
     listed := conversations.is_visible(c, NEW);
     UPDATE conversations.user_conversation u SET is_listed = listed
-    WHERE u.app_id = NEW.app_id AND u.user_id = NEW.user_id AND u.conversation_id = NEW.conversation_id AND u.is_listed <> listed;
+    WHERE u.app_id = NEW.app_id AND u.user_id = NEW.user_id AND u.conversation_id = NEW.conversation_id
+        AND u.is_listed <> listed;
     IF NOT listed AND NEW.left_position IS NULL AND c.deleted_position IS NULL AND NOT c.has_hidden THEN
         UPDATE conversations.conversation x SET has_hidden = true WHERE x.id = NEW.conversation_id;
     END IF;
@@ -225,12 +236,14 @@ END
 $$;
 
 -- Returns the ids of a page by creation time. It reads as many index entries as the page has.
-CREATE OR REPLACE FUNCTION conversations.page_by_creation(p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION conversations.page_by_creation(
+    p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 BEGIN
     RETURN ARRAY(
         SELECT u.conversation_id FROM conversations.user_conversation u
-        WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed AND (u.created_at, u.conversation_id) < (p_from_key, p_from_id)
+        WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed
+            AND (u.created_at, u.conversation_id) < (p_from_key, p_from_id)
         ORDER BY u.created_at DESC, u.conversation_id DESC LIMIT p_page_size);
 END
 $$;
@@ -240,7 +253,8 @@ $$;
 -- This order cannot be stored by user, because each message would then write a row for each participant. So a short
 -- pass reads the time of each listed conversation's last change, which is never before its last message. Then the
 -- messages are looked up in the order of these times, until no remaining conversation can belong to the page.
-CREATE OR REPLACE FUNCTION conversations.page_by_last_message(p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION conversations.page_by_last_message(
+    p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
 DECLARE
     ids uuid[];
@@ -254,7 +268,8 @@ BEGIN
     FROM (
         SELECT u.conversation_id AS id, c.last_change_at
         FROM conversations.user_conversation u
-        CROSS JOIN LATERAL (SELECT x.last_change_at FROM conversations.conversation x WHERE x.id = u.conversation_id OFFSET 0) c
+        CROSS JOIN LATERAL (
+            SELECT x.last_change_at FROM conversations.conversation x WHERE x.id = u.conversation_id OFFSET 0) c
         WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed
         ORDER BY c.last_change_at DESC) b;
     WHILE seen < coalesce(cardinality(ids), 0) LOOP
@@ -269,12 +284,15 @@ BEGIN
                     (SELECT m.sent_at FROM conversations.message m
                     WHERE m.conversation_id = i.id AND m.ordinal = CASE
                         -- This repeats last_visible inline, to avoid the call in nearly all cases.
-                        WHEN (p.row).left_position IS NOT NULL OR NOT isempty((p.row).hidden) THEN conversations.last_visible(c.row, p.row)
-                        WHEN (c.row).last_ordinal > (p.row).hidden_ordinal THEN (c.row).last_ordinal ELSE 0 END), (c.row).created_at)
+                        WHEN (p.row).left_position IS NOT NULL OR NOT isempty((p.row).hidden)
+                            THEN conversations.last_visible(c.row, p.row)
+                        WHEN (c.row).last_ordinal > (p.row).hidden_ordinal THEN (c.row).last_ordinal ELSE 0 END),
+                    (c.row).created_at)
                 FROM unnest(ids[seen + 1 : seen + step]) i(id)
                 CROSS JOIN LATERAL (SELECT x AS row FROM conversations.conversation x WHERE x.id = i.id OFFSET 0) c
                 CROSS JOIN LATERAL (
-                    SELECT x AS row FROM conversations.participant x WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p) k
+                    SELECT x AS row FROM conversations.participant x
+                    WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p) k
             WHERE (k.key, k.id) < (p_from_key, p_from_id)
             ORDER BY k.key DESC, k.id DESC LIMIT p_page_size) e;
         seen := seen + step;
@@ -286,7 +304,8 @@ $$;
 
 -- Returns the ids of a user's conversations, including those that the user left, newest first. NULL: the user never had
 -- the conversation `p_from_id`. A cursor that has been removed from the list keeps its place.
-CREATE OR REPLACE FUNCTION conversations.listed_ids(p_app uuid, p_user text, p_by_last_message boolean, p_count bigint, p_from_id uuid) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION conversations.listed_ids(
+    p_app uuid, p_user text, p_by_last_message boolean, p_count bigint, p_from_id uuid) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     c conversations.conversation;
@@ -336,7 +355,8 @@ BEGIN
             SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
             SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
             view := conversations.view_of(c, p, conversations.tree_room(used, p_bytes));
-            is_full := coalesce(used > 0 AND (view.paths IS NULL OR used + conversations.view_bytes(view) > p_bytes), false);
+            is_full := coalesce(
+                used > 0 AND (view.paths IS NULL OR used + conversations.view_bytes(view) > p_bytes), false);
             used := used + conversations.view_bytes(view);
         END IF;
         IF is_full THEN
@@ -390,7 +410,8 @@ DECLARE
     -- The number of unread messages not found yet. The search ends with the last of them.
     unread bigint := view.message_count - view.uncounted;
     -- The maximum size of a message's recipients: all present and former participants.
-    recipients bigint := 64 * (SELECT count(*) FROM conversations.participant x WHERE x.conversation_id = p.conversation_id);
+    recipients bigint := 64 * (
+        SELECT count(*) FROM conversations.participant x WHERE x.conversation_id = p.conversation_id);
     step bigint;
     seen bigint;
     m record;
@@ -440,9 +461,12 @@ $$;
 -- Generic plans are forced here and in the functions above. For the unnested arrays, the planner would otherwise make a
 -- new plan each time, which costs more than a generic plan loses.
 CREATE OR REPLACE FUNCTION conversations.load_conversations(
-    p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_messages bigint, p_most bigint, p_bytes bigint)
-RETURNS TABLE (outcome text, total bigint, is_cut boolean, view conversations.view_row, message conversations.message_row)
-LANGUAGE plpgsql STABLE ROWS 1000 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid,
+    p_messages bigint, p_most bigint, p_bytes bigint)
+RETURNS TABLE (
+    outcome text, total bigint, is_cut boolean, view conversations.view_row, message conversations.message_row)
+LANGUAGE plpgsql STABLE ROWS 1000 SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     ids uuid[] := conversations.listed_ids(p_app, p_user, p_by_last_message, p_page_size + 1, p_from_id);
     page_id uuid;
@@ -477,7 +501,8 @@ BEGIN
         CONTINUE WHEN earlier.ordinals = '{}';
         IF p.left_position IS NULL THEN
             RETURN QUERY
-            SELECT NULL::text, NULL::bigint, NULL::boolean, NULL::conversations.view_row, m FROM conversations.messages_at(page_id, earlier.ordinals) m;
+            SELECT NULL::text, NULL::bigint, NULL::boolean, NULL::conversations.view_row, m
+            FROM conversations.messages_at(page_id, earlier.ordinals) m;
         ELSE
             FOREACH ordinal IN ARRAY earlier.ordinals LOOP
                 message := conversations.message_for(p, ordinal);
@@ -495,7 +520,9 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.is_visible, conversations.last_visible, conversations.view_of, conversations.find_view, conversations.get_conversation,
-    conversations.view_bytes, conversations.tree_room, conversations.views_of, conversations.list_key, conversations.listed_count, conversations.page_by_creation,
+    conversations.is_visible, conversations.last_visible, conversations.view_of, conversations.find_view,
+    conversations.get_conversation, conversations.view_bytes, conversations.tree_room, conversations.views_of,
+    conversations.list_key, conversations.listed_count, conversations.page_by_creation,
     conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations_page,
-    conversations.visible_sizes, conversations.earlier_ordinals, conversations.load_conversations TO strata_conversations;
+    conversations.visible_sizes, conversations.earlier_ordinals,
+    conversations.load_conversations TO strata_conversations;

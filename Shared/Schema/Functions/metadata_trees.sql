@@ -17,7 +17,8 @@ END
 $$;
 
 -- Returns the former values that held at a position. `head` is the conversation's position; there are no higher nodes.
-CREATE OR REPLACE FUNCTION metadata.kept_leaves(conversation uuid, at_position bigint, head bigint) RETURNS SETOF metadata.kept_leaf
+CREATE OR REPLACE FUNCTION metadata.kept_leaves(
+    conversation uuid, at_position bigint, head bigint) RETURNS SETOF metadata.kept_leaf
 LANGUAGE plpgsql STABLE STRICT ROWS 100 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
     -- Read the position itself and its ancestors, and some lower nodes that contain no matching range. OFFSET 0 makes
@@ -28,11 +29,13 @@ BEGIN
     CROSS JOIN LATERAL (SELECT ((at_position >> b.bit) | 1) << b.bit) a(node)
     CROSS JOIN LATERAL (
         (SELECT k.* FROM metadata.kept_leaf k
-        WHERE a.node >= at_position AND k.conversation_id = conversation AND k.node = a.node AND k.position <= at_position
+        WHERE a.node >= at_position AND k.conversation_id = conversation AND k.node = a.node
+            AND k.position <= at_position
         ORDER BY k.position OFFSET 0)
         UNION ALL
         (SELECT k.* FROM metadata.kept_leaf k
-        WHERE a.node < at_position AND k.conversation_id = conversation AND k.node = a.node AND k.until_position > at_position
+        WHERE a.node < at_position AND k.conversation_id = conversation AND k.node = a.node
+            AND k.until_position > at_position
         ORDER BY k.until_position OFFSET 0)
     ) l
     WHERE 1::bigint << b.bit <= head;
@@ -62,11 +65,18 @@ BEGIN
     RETURNING k.position INTO stood_at;
     -- Leaves that were kept only for this position are no longer needed, unless another user's tree has the same
     -- position.
-    IF NOT FOUND OR EXISTS (SELECT FROM metadata.kept_tree k WHERE k.conversation_id = conversation AND k.position = stood_at) THEN RETURN; END IF;
+    IF NOT FOUND OR EXISTS (
+        SELECT FROM metadata.kept_tree k WHERE k.conversation_id = conversation AND k.position = stood_at)
+    THEN
+        RETURN;
+    END IF;
     UPDATE metadata.tree t
-    SET kept_position = (SELECT k.position FROM metadata.kept_tree k WHERE k.conversation_id = conversation ORDER BY k.position DESC LIMIT 1)
+    SET kept_position = (
+        SELECT k.position FROM metadata.kept_tree k WHERE k.conversation_id = conversation
+        ORDER BY k.position DESC LIMIT 1)
     WHERE t.conversation_id = conversation AND t.kept_position = stood_at;
-    INSERT INTO metadata.forgotten_tree (conversation_id, position) VALUES (conversation, stood_at) ON CONFLICT DO NOTHING;
+    INSERT INTO metadata.forgotten_tree (conversation_id, position) VALUES (conversation, stood_at)
+    ON CONFLICT DO NOTHING;
 END
 $$;
 
@@ -150,8 +160,10 @@ BEGIN
     IF NOT FOUND THEN RETURN 0; END IF;
     IF forgotten.position = 0 THEN
         DELETE FROM metadata.kept_leaf d USING (
-            SELECT k.node, k.position, k.path FROM metadata.kept_leaf k WHERE k.conversation_id = forgotten.conversation_id LIMIT p_limit) s
-        WHERE d.conversation_id = forgotten.conversation_id AND (d.node, d.position, d.path) = (s.node, s.position, s.path);
+            SELECT k.node, k.position, k.path FROM metadata.kept_leaf k
+            WHERE k.conversation_id = forgotten.conversation_id LIMIT p_limit) s
+        WHERE d.conversation_id = forgotten.conversation_id
+            AND (d.node, d.position, d.path) = (s.node, s.position, s.path);
     ELSE
         DELETE FROM metadata.kept_leaf d USING (
             SELECT k.node, k.position, k.path
@@ -159,13 +171,16 @@ BEGIN
             CROSS JOIN LATERAL metadata.kept_leaves(c.id, forgotten.position, c.position) k
             WHERE c.id = forgotten.conversation_id AND NOT EXISTS (
                 SELECT FROM metadata.kept_tree t
-                WHERE t.conversation_id = k.conversation_id AND t.position >= k.position AND t.position < k.until_position)
+                WHERE t.conversation_id = k.conversation_id AND t.position >= k.position
+                    AND t.position < k.until_position)
             LIMIT p_limit) s
-        WHERE d.conversation_id = forgotten.conversation_id AND (d.node, d.position, d.path) = (s.node, s.position, s.path);
+        WHERE d.conversation_id = forgotten.conversation_id
+            AND (d.node, d.position, d.path) = (s.node, s.position, s.path);
     END IF;
     GET DIAGNOSTICS removed = ROW_COUNT;
     IF removed < p_limit THEN
-        DELETE FROM metadata.forgotten_tree f WHERE (f.conversation_id, f.position) = (forgotten.conversation_id, forgotten.position);
+        DELETE FROM metadata.forgotten_tree f
+        WHERE (f.conversation_id, f.position) = (forgotten.conversation_id, forgotten.position);
         removed := removed + 1;
     END IF;
     RETURN removed;

@@ -57,15 +57,19 @@ CREATE TABLE conversations.user_conversation (
     PRIMARY KEY (app_id, user_id, conversation_id)
 );
 -- A user's list, newest first.
-CREATE INDEX user_conversation_listed ON conversations.user_conversation (app_id, user_id, created_at DESC, conversation_id DESC) WHERE is_listed;
+CREATE INDEX user_conversation_listed ON conversations.user_conversation (
+    app_id, user_id, created_at DESC, conversation_id DESC) WHERE is_listed;
 
 -- The result row of a conversation as one user sees it. `last_…` is the last message that the user sees.
 CREATE TYPE conversations.view_row AS (
-    conversation_id uuid, created_at timestamptz, is_distinct boolean, position bigint, participants text[], is_participant boolean,
+    conversation_id uuid, created_at timestamptz, is_distinct boolean, position bigint, participants text[],
+    is_participant boolean,
     message_count bigint, uncounted bigint, hidden bigint,
-    last_message_id uuid, last_position bigint, last_ordinal bigint, last_sender text, last_sent_at timestamptz, last_parts bytea,
-    last_notification text, last_recipients text[], last_statuses bigint[], last_updated_at timestamptz, receipt_policy bigint, last_sender_name text,
+    last_message_id uuid, last_position bigint, last_ordinal bigint, last_sender text, last_sent_at timestamptz,
+    last_parts bytea, last_notification text, last_recipients text[], last_statuses bigint[],
+    last_updated_at timestamptz, receipt_policy bigint, last_sender_name text,
     -- The metadata tree. NULL: not read, or too large for the answer.
     paths text[], vals text[]);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.conversation, conversations.distinct_set, conversations.user_conversation TO strata_conversations;
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    conversations.conversation, conversations.distinct_set, conversations.user_conversation TO strata_conversations;

@@ -128,8 +128,10 @@ public struct IdentityBody: Hashable, Sendable {
         guard !key.isEmpty, IdentityLimits.fits(key, within: IdentityLimits.metadataKey) else {
             throw .invalid(
                 "metadata",
-                reason:
-                    "has a key that is empty, or longer than \(IdentityLimits.metadataKey) characters, or has a NUL in it"
+                reason: """
+                    has a key that is empty, or longer than \(IdentityLimits.metadataKey) characters, \
+                    or has a NUL in it
+                    """
             )
         }
         let name = "metadata.\(PatchPath.escape(key))"

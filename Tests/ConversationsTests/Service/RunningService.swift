@@ -69,13 +69,6 @@ struct RunningService {
         try await call(endpoint, Request.with(fill))
     }
 
-    @discardableResult
-    func call<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, _ fill: (inout Request) throws -> Void
-    ) async throws -> Response {
-        try await call(endpoint, Request.with(fill))
-    }
-
     /// Returns the failure with which a call is refused; nil if it succeeds.
     func failure<Request, Response>(of endpoint: Endpoint<Request, Response>, _ request: Request) async -> Failure? {
         do {

@@ -10,8 +10,8 @@ struct AnnounceCommand: AsyncParsableCommand {
         commandName: "announce",
         abstract: "Sends an announcement to users of an app: a message outside of every conversation.",
         discussion: """
-            Users who are online see it at once, the others when they connect again. Uses the Server API, with the token in STRATA_SERVER_TOKEN, or else \
-            with one that it makes in the database and revokes again.
+            Users who are online see it at once, the others when they connect again. Uses the Server API, with the \
+            token in STRATA_SERVER_TOKEN, or else with one that it makes in the database and revokes again.
             """)
 
     @Option(help: "The app. Optional if only one exists.")

@@ -19,8 +19,8 @@ struct AppCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Creates an app, and shows its ids, key and token.",
         discussion: """
-            Without --public-key a pair of RSA keys is made and the private one kept in the home's keys/ directory, readable by you alone. The Server \
-            API token is shown this once; only its digest is stored.
+            Without --public-key a pair of RSA keys is made and the private one kept in the home's keys/ directory, \
+            readable by you alone. The Server API token is shown this once; only its digest is stored.
             """)
 
     @Option(help: "The app's name.")
@@ -144,9 +144,10 @@ struct AppDeleteCommand: AsyncParsableCommand {
         commandName: "delete",
         abstract: "Permanently deletes an app: its users, sessions, conversations, messages and files.",
         discussion: """
-            Says first what will go, and asks for the app's name; --yes answers that. The app is suspended at once, and those who are signed in are cut \
-            off within half a minute. Everything is deleted in small steps while the system works on; interrupted, the same command goes on. Gateways \
-            remove the files themselves within the next hour. Nothing undoes this, and backups are not touched.
+            Says first what will go, and asks for the app's name; --yes answers that. The app is suspended at once, \
+            and those who are signed in are cut off within half a minute. Everything is deleted in small steps while \
+            the system works on; interrupted, the same command goes on. Gateways remove the files themselves within \
+            the next hour. Nothing undoes this, and backups are not touched.
             """)
 
     @OptionGroup var database: DatabaseOption

@@ -120,8 +120,10 @@ struct BeginAppDeletion: PostgresQuery {
 
     static let statement = Statement(
         "app.deletion.begin",
-        sql:
-            "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1",
+        sql: """
+            UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now())
+            WHERE id = $1
+            """,
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
@@ -132,8 +134,10 @@ struct ReadAppDeletionAge: PostgresQuery {
 
     static let statement = Statement(
         "app.deletion.age",
-        sql:
-            "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 AS milliseconds FROM conversations.app WHERE id = $1",
+        sql: """
+            SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 AS milliseconds
+            FROM conversations.app WHERE id = $1
+            """,
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
@@ -182,7 +186,8 @@ struct EndAppDeletion: PostgresQuery {
         sql: """
             WITH remaining AS (SELECT c.id FROM conversations.conversation c WHERE c.app_id = $1 LIMIT 1 FOR UPDATE),
                  gone AS (
-                    DELETE FROM conversations.app a WHERE a.id = $1 AND a.deleting_since IS NOT NULL AND NOT EXISTS (SELECT FROM remaining))
+                    DELETE FROM conversations.app a
+                    WHERE a.id = $1 AND a.deleting_since IS NOT NULL AND NOT EXISTS (SELECT FROM remaining))
             SELECT NOT EXISTS (SELECT FROM remaining) AS is_done
             """, isIdempotent: true)
 

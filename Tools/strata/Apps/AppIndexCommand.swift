@@ -48,13 +48,19 @@ struct AppIndexAddCommand: AsyncParsableCommand {
         if outcome == "too_many" {
             throw CommandFailure(
                 .usage,
-                "The app has \(MetadataIndex.maximumPerApp) indexes, the maximum. See \(OwnCommand.name) app index remove"
+                """
+                The app has \(MetadataIndex.maximumPerApp) indexes, the maximum. \
+                See \(OwnCommand.name) app index remove
+                """
             )
         }
         if outcome == "removing" {
             throw CommandFailure(
                 .temporary,
-                "\(MetadataIndex.maximumPerApp) indexes of the app are still being removed. The same command will work later."
+                """
+                \(MetadataIndex.maximumPerApp) indexes of the app are still being removed. \
+                The same command will work later.
+                """
             )
         }
         guard let index else { throw target.noSuchApp(app) }
@@ -177,7 +183,9 @@ struct ListAppIndexes: PostgresQuery {
     static let statement = Statement(
         "app_index.list",
         sql: """
-            SELECT i.path, i.created_at, i.ready_at FROM conversations.app a LEFT JOIN metadata.indexes_of($1) i ON true WHERE a.id = $1 ORDER BY i.path
+            SELECT i.path, i.created_at, i.ready_at
+            FROM conversations.app a LEFT JOIN metadata.indexes_of($1) i ON true
+            WHERE a.id = $1 ORDER BY i.path
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }

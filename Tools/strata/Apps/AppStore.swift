@@ -113,8 +113,9 @@ struct ListApps: PostgresQuery {
     static let statement = Statement(
         "app.list",
         sql: """
-            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}') AS key_ids, a.name, a.suspended,
-                a.deleting_since IS NOT NULL AS is_being_deleted
+            SELECT a.id, a.provider_id,
+                coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}') AS key_ids,
+                a.name, a.suspended, a.deleting_since IS NOT NULL AS is_being_deleted
             FROM conversations.app a LEFT JOIN conversations.app_key k ON k.app_id = a.id
             GROUP BY a.id ORDER BY a.created_at, a.id
             """, isIdempotent: true)

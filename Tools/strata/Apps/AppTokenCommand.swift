@@ -15,8 +15,10 @@ struct AppTokenCommand: AsyncParsableCommand {
 struct AppTokenCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create", abstract: "Creates a token for an app's own server, and shows it only once.",
-        discussion:
-            "Only the token's digest is stored. Each server should have a token of its own, so that one can be revoked without the others."
+        discussion: """
+            Only the token's digest is stored. Each server should have a token of its own, so that one can be revoked \
+            without the others.
+            """
     )
 
     @OptionGroup var target: AppTarget
@@ -82,8 +84,9 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
         commandName: "revoke",
         abstract: "Revokes a token of an app's own server: all gateways refuse it within five seconds.",
         discussion: """
-            Webhooks that were registered with the token go on, unless --end-webhooks is given: it makes them inactive, also when the token was revoked before. \
-            The app's own server sees why, and can activate those that it wants to keep; strata app webhook remove removes one for good.
+            Webhooks that were registered with the token go on, unless --end-webhooks is given: it makes them \
+            inactive, also when the token was revoked before. The app's own server sees why, and can activate those \
+            that it wants to keep; strata app webhook remove removes one for good.
             """)
 
     @OptionGroup var database: DatabaseOption
@@ -210,7 +213,8 @@ struct ListServerTokens: PostgresQuery {
     static let statement = Statement(
         "server_token.list",
         sql: """
-            SELECT t.id, t.name, t.created_at FROM conversations.app a LEFT JOIN conversations.server_token t ON t.app_id = a.id
+            SELECT t.id, t.name, t.created_at
+            FROM conversations.app a LEFT JOIN conversations.server_token t ON t.app_id = a.id
             WHERE a.id = $1 ORDER BY t.created_at, t.id
             """, isIdempotent: true)
 

@@ -95,7 +95,8 @@ struct ListAppWebhooks: PostgresQuery {
         sql: """
             SELECT h.id, h.version, h.target_url, h.status, h.status_reason, h.token_id,
                 coalesce((SELECT sum(l.bytes) FROM webhooks.lane l WHERE l.hook_id = h.id), 0)::int8 AS waiting_bytes
-            FROM conversations.app a LEFT JOIN webhooks.hook h ON h.app_id = a.id WHERE a.id = $1 ORDER BY h.created_at, h.id
+            FROM conversations.app a LEFT JOIN webhooks.hook h ON h.app_id = a.id
+            WHERE a.id = $1 ORDER BY h.created_at, h.id
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }

@@ -15,9 +15,10 @@ struct UserEraseCommand: AsyncParsableCommand {
         commandName: "erase",
         abstract: "Permanently erases a user: sessions, devices, identity, files, and the content of messages.",
         discussion: """
-            The account goes at once. The user's messages keep their places and lose their parts soon afterwards, and all participants are told. The id \
-            stays in the conversations that the user takes part in. Nothing undoes this, and backups are not touched. Uses the Server API, with the token \
-            in STRATA_SERVER_TOKEN, or else with one that it makes in the database and revokes again.
+            The account goes at once. The user's messages keep their places and lose their parts soon afterwards, and \
+            all participants are told. The id stays in the conversations that the user takes part in. Nothing undoes \
+            this, and backups are not touched. Uses the Server API, with the token in STRATA_SERVER_TOKEN, or else \
+            with one that it makes in the database and revokes again.
             """)
 
     @Option(help: "The app. Optional if only one exists.")

@@ -8,9 +8,10 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Runs a demo: two users try all functions over the public API.",
         discussion: """
-            Plays against the running `strata dev`, or against --url, in an app made for it. It shows what happens and when, and exits with 0 only if \
-            every packet that had to come came, in order, once. Any process of the system may be killed meanwhile. With --url, what the owner of the new \
-            app needs to know is printed at the end, this once.
+            Plays against the running `strata dev`, or against --url, in an app made for it. It shows what happens \
+            and when, and exits with 0 only if every packet that had to come came, in order, once. Any process of the \
+            system may be killed meanwhile. With --url, what the owner of the new app needs to know is printed at the \
+            end, this once.
             """)
 
     @Option(

@@ -165,7 +165,8 @@ extension DemoScript {
                 continue
             }
             transcript.say(
-                "\(user.name) has every position from 1 to \(head): \(ledger.received) packets, \(ledger.repeated) of them repeated by replays, "
+                "\(user.name) has every position from 1 to \(head): \(ledger.received) packets, "
+                    + "\(ledger.repeated) of them repeated by replays, "
                     + "\(user.state.change { $0.connection }) connections")
         }
     }

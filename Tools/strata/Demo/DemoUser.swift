@@ -216,7 +216,8 @@ extension DemoUser {
             if answer?.isSuccess == true {
                 let after = state.change { ($0.ledger.received, $0.ledger.repeated) }
                 transcript.say(
-                    "\(name) has replayed from \(since): \(after.0 - before.0 - 1) packets, \(after.1 - before.1) of them known"
+                    "\(name) has replayed from \(since): "
+                        + "\(after.0 - before.0 - 1) packets, \(after.1 - before.1) of them known"
                 )
                 return true
             }

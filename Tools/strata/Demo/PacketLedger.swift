@@ -139,7 +139,8 @@ package struct PacketLedger: Sendable {
         }
         guard knownNow.insert(key).inserted else {
             faults.append(
-                "position \(position) of \(conversation) came twice: \(packet.operation ?? packet.type) \(packet.objectType ?? "")"
+                "position \(position) of \(conversation) came twice: "
+                    + "\(packet.operation ?? packet.type) \(packet.objectType ?? "")"
             )
             return .fault
         }

@@ -166,8 +166,8 @@ struct SecretsCommand: ParsableCommand {
         commandName: "secrets",
         abstract: "Creates the missing passwords and the certificate of a deployment.",
         discussion: """
-            `docker compose up` runs it first. What is in the directory already is kept: the database knows the passwords that were in it. Run as root, \
-            it gives each file to the group of those who may read it.
+            `docker compose up` runs it first. What is in the directory already is kept: the database knows the \
+            passwords that were in it. Run as root, it gives each file to the group of those who may read it.
             """)
 
     @Argument(help: "The directory of the secrets.")

@@ -9,8 +9,9 @@ struct DevCommand: AsyncParsableCommand {
         commandName: "dev",
         abstract: "Runs everything on this machine, until Ctrl-C.",
         discussion: """
-            Starts a PostgreSQL and a Redis of its own, migrates the database, makes a TLS certificate, starts the five services as processes and \
-            restarts one that dies. Everything lies in .strata/ of the current directory, or in STRATA_HOME; the next start finds it again.
+            Starts a PostgreSQL and a Redis of its own, migrates the database, makes a TLS certificate, starts the \
+            five services as processes and restarts one that dies. Everything lies in .strata/ of the current \
+            directory, or in STRATA_HOME; the next start finds it again.
             """)
 
     @Option(help: "Gateways to run; each further one takes the next free ports.")
@@ -94,6 +95,7 @@ struct Welcome {
         let command = prefix + OwnCommand.name
         let secure = state.httpsURLs.map { "\($0)   \($0.replacingOccurrences(of: "https://", with: "wss://"))" }
         let plain = state.httpURLs.map { "\($0)    \($0.replacingOccurrences(of: "http://", with: "ws://"))" }
+        let chatLine = chat(prefix, columns: command.count + 33)
         return """
 
             Strata is up.
@@ -107,7 +109,7 @@ struct Welcome {
 
               \(command) app create --name "My app"      an app, its key, and a token for its server
               \(command) token --app APP --user alice    an identity token, to sign in with
-              \(command) demo                            two users try everything\(chat(prefix, columns: command.count + 33))
+              \(command) demo                            two users try everything\(chatLine)
               \(command) doctor                          what is missing, what is wrong
 
             Ctrl-C stops everything and keeps the data.

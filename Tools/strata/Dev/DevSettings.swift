@@ -66,7 +66,10 @@ struct DevSettings: Equatable, Sendable {
         guard Self.logLevels.contains(logLevel) else {
             throw CommandFailure(
                 .configuration,
-                "The log level (--log-level, STRATA_LOG_LEVEL) must be one of: \(Self.logLevels.joined(separator: ", "))."
+                """
+                The log level (--log-level, STRATA_LOG_LEVEL) must be one of: \
+                \(Self.logLevels.joined(separator: ", ")).
+                """
             )
         }
     }

@@ -218,7 +218,10 @@ struct DoctorCommand: AsyncParsableCommand {
         guard bad.isEmpty else {
             throw CommandFailure(
                 .unavailable,
-                "\(bad.count == 1 ? "One thing is" : "\(bad.count) things are") missing: \(bad.map(\.subject).joined(separator: ", "))."
+                """
+                \(bad.count == 1 ? "One thing is" : "\(bad.count) things are") missing: \
+                \(bad.map(\.subject).joined(separator: ", ")).
+                """
             )
         }
     }

@@ -27,7 +27,10 @@ final class HomeLock: Sendable {
             let who = holder.isEmpty ? "Another process" : "Process \(holder)"
             throw CommandFailure(
                 .temporary,
-                "\(who) already runs a system in \(home.path). Stop it first, or set STRATA_HOME to another directory and choose other ports."
+                """
+                \(who) already runs a system in \(home.path). Stop it first, or set STRATA_HOME to another directory \
+                and choose other ports.
+                """
             )
         }
         ftruncate(descriptor, 0)

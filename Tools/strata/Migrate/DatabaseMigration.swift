@@ -74,9 +74,10 @@ struct MigrateCommand: AsyncParsableCommand {
         commandName: "migrate",
         abstract: "Brings a database's schema up to date.",
         discussion: """
-            Applies what is missing, each step in a transaction, and replaces the functions if they have changed, under a lock, so that it may be run from \
-            several places at once. Functions of a newer release stay as they are. Where \
-            STRATA_CONVERSATIONS_PASSWORD, STRATA_METADATA_PASSWORD and STRATA_WEBHOOKS_PASSWORD are set, or files with them are named by …_FILE, the services' roles get these passwords.
+            Applies what is missing, each step in a transaction, and replaces the functions if they have changed, \
+            under a lock, so that it may be run from several places at once. Functions of a newer release stay as \
+            they are. Where STRATA_CONVERSATIONS_PASSWORD, STRATA_METADATA_PASSWORD and STRATA_WEBHOOKS_PASSWORD are \
+            set, or files with them are named by …_FILE, the services' roles get these passwords.
             """)
 
     @OptionGroup var database: DatabaseOption

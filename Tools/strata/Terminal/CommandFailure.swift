@@ -50,7 +50,10 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
     /// Returns the message for a database that an unreleased version created.
     /// - Parameter begin: The words that tell the operator how to start with a new database.
     static func otherSchema(begin: String) -> String {
-        "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then \(begin)."
+        """
+        An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if \
+        you need it, then \(begin).
+        """
     }
 
     /// Returns a sentence for a database error. Unlike a log message it contains the server's text, because this is the

@@ -26,8 +26,10 @@ package struct OperatorSettings: Sendable {
 
 struct DatabaseOption: ParsableArguments {
     @Option(
-        help:
-            "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running `strata dev`)"
+        help: """
+            libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running \
+            `strata dev`)
+            """
     )
     var database: String?
 

@@ -9,8 +9,8 @@ struct TokenCommand: AsyncParsableCommand {
         commandName: "token",
         abstract: "Makes an identity token, to sign in as a user for tests.",
         discussion: """
-            In production your own server makes these, with the app's private key. The token names a nonce of the gateway; without --nonce one is \
-            fetched. It is good for one POST /sessions.
+            In production your own server makes these, with the app's private key. The token names a nonce of the \
+            gateway; without --nonce one is fetched. It is good for one POST /sessions.
             """)
 
     @Option(help: "The app. Optional if only one exists.")

@@ -38,8 +38,8 @@ struct PreflightMiddleware: RESTMiddleware {
             headers: [
                 .accessControlAllowMethods: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
                 .accessControlAllowHeaders: """
-                authorization, content-type, accept, client-id, layer-xdk-version, upload-content-type, upload-content-length, \
-                upload-origin, x-http-method-override, if-none-match, range, strata-mutation
+                authorization, content-type, accept, client-id, layer-xdk-version, upload-content-type, \
+                upload-content-length, upload-origin, x-http-method-override, if-none-match, range, strata-mutation
                 """,
                 .accessControlMaxAge: "86400",
             ])
