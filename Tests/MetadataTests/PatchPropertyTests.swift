@@ -58,8 +58,8 @@ struct PatchPropertyTests {
                 let before = reference
                 reference.apply(operations)
                 let json = MetadataJSON.encode(operations).replacing("'", with: "''")
-                let effects = try await fixture.sql("SELECT (metadata.apply('\(id)', '\(json)', 2, false, NULL, NULL, false)).effects")[0]
-                    .getOptional(0, as: String.self)
+                let applied = "metadata.apply('\(id)', '\(json)', 2, false, NULL, NULL, false)"
+                let effects = try await fixture.sql("SELECT (\(applied)).effects")[0].getOptional(0, as: String.self)
                 let told = try effects.map { try MetadataJSON.effects($0) } ?? []
                 try #require(told == before.effects(to: reference))
             }

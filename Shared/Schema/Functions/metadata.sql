@@ -408,7 +408,4 @@ $$;
 GRANT EXECUTE ON FUNCTION
     metadata.outgrown, metadata.apply, metadata.create_tree, metadata.equals_tree TO strata_conversations;
 
-GRANT EXECUTE ON FUNCTION
-    metadata.prefixes, metadata.lower_bound, metadata.upper_bound, metadata.difference_of_one, metadata.survivors,
-    metadata.affected_paths,
-    metadata.difference, metadata.resize, metadata.write, metadata.patch TO strata_metadata;
+GRANT EXECUTE ON FUNCTION metadata.apply, metadata.patch TO strata_metadata;

@@ -190,5 +190,3 @@ $$;
 GRANT EXECUTE ON FUNCTION
     metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree, metadata.sweep, metadata.kept_leaves,
     metadata.kept_tree_of, metadata.present_tree, metadata.tree_within TO strata_conversations;
-
-GRANT EXECUTE ON FUNCTION metadata.fork_node TO strata_metadata;

@@ -252,10 +252,8 @@ BEGIN
         outcome := conversations.admit_additions(p_app, p_actor, added);
         IF outcome <> 'ok' THEN RETURN; END IF;
     END IF;
-    conversation_created_at := c.created_at;
-    receipt_policy := c.receipt_policy;
-    message_count := c.message_count;
-    distinct_cleared := false;
+    SELECT c.created_at, c.receipt_policy, c.message_count, false
+    INTO conversation_created_at, receipt_policy, message_count, distinct_cleared;
 
     IF cardinality(added) + cardinality(removed) > 0 THEN
         SELECT t.position, t.created_at, t.distinct_cleared
@@ -266,11 +264,9 @@ BEGIN
     END IF;
 
     IF p_metadata IS NOT NULL THEN
-        -- The limits were checked before the participants changed.
         SELECT a.effects INTO effects
         FROM metadata.apply(
-            p_conversation, p_metadata, coalesce(patch_participants.position, c.position) + 1, c.is_indexed, NULL, NULL,
-            false) a;
+            p_conversation, p_metadata, coalesce("position", c.position) + 1, c.is_indexed, NULL, NULL, false) a;
         IF effects IS NOT NULL THEN
             SELECT a.position, a.created_at INTO metadata_position, metadata_created_at
             FROM conversations.append_change(

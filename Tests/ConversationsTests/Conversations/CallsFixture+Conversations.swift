@@ -41,12 +41,15 @@ extension CallsFixture {
         try await create(participants, metadata: metadata).id
     }
 
-    func get(_ id: ConversationID, as user: String = "ana") async throws -> ConversationView {
+    func get(
+        _ id: ConversationID, as user: String = "ana", withMetadata: Bool = true
+    ) async throws -> ConversationView {
         try ConversationView(
             await call(ConversationsAPI.getConversation) {
                 $0.appID = Data(app)
                 $0.userID = user
                 $0.conversationID = Data(id)
+                $0.withMetadata = withMetadata
             })
     }
 

@@ -84,14 +84,17 @@ extension CallsFixture {
         try await number(
             """
             WITH reader AS (
-                SELECT c.id, p.user_id::text AS user_id FROM conversations.conversation c
+                SELECT c.id, p.user_id::text AS user_id, p.left_position IS NOT NULL AS has_left, c.position
+                FROM conversations.conversation c
                 JOIN conversations.participant p ON p.conversation_id = c.id
                 WHERE c.app_id = '\(app)' AND c.deleted_position IS NULL
-                UNION ALL SELECT c.id, '' FROM conversations.conversation c WHERE c.app_id = '\(app)' AND c.deleted_position IS NULL
+                UNION ALL SELECT c.id, '', false, c.position
+                FROM conversations.conversation c WHERE c.app_id = '\(app)' AND c.deleted_position IS NULL
             ), expected AS (
                 SELECT r.id, r.user_id, metadata.index_key(t.vals[array_position(t.paths, '\(path)')]) AS key
                 FROM reader r
-                CROSS JOIN LATERAL conversations.find_view('\(app)', nullif(r.user_id, ''), r.id, metadata.largest_tree()) t
+                CROSS JOIN LATERAL metadata.tree_within(
+                    metadata.largest_tree(), r.id, CASE WHEN r.has_left THEN r.user_id END, r.position) t
             ), stored AS (
                 SELECT e.conversation_id AS id, e.user_id, e.value_key AS key
                 FROM metadata.index_entry e JOIN metadata.index_path i ON i.app_id = e.app_id AND i.path_id = e.path_id

@@ -26,7 +26,7 @@ extension StoreTests {
                 #expect(change.position == Position(5) && change.messageCount == 2 && change.actor?.rawValue == "cleo")
                 #expect(try await calls.readChanges(id).changes.last == change.withoutCounts)
                 for (user, unread) in [("ana", 0), ("ben", 1), ("cleo", 1)] as [(String, Int64)] {
-                    let view = try await calls.get(id, as: user)
+                    let view = try await calls.get(id, as: user, withMetadata: false)
                     #expect(view.unreadCount == unread && view.totalCount == 1 && view.lastMessage == first)
                     #expect(change.counts[UserID(trusted: user)] == view.counts)
                     #expect(try await calls.refusal { try await calls.message(second.id, as: user) }?.code == .notFound)
@@ -44,7 +44,7 @@ extension StoreTests {
                     try await calls.readChanges(id).changes.last == calls.publishedChanges(of: id).last?.withoutCounts)
                 try await calls.delete(third.id, by: "ana", .allParticipants)
                 #expect(last(try calls.publishedChanges(of: id).last) == .init(changed: true, message: nil))
-                let empty = try await calls.get(id, as: "cleo")
+                let empty = try await calls.get(id, as: "cleo", withMetadata: false)
                 #expect(
                     empty.totalCount == 0 && empty.unreadCount == 0 && empty.lastMessage == nil
                         && empty.messageCount == 3)
@@ -60,7 +60,7 @@ extension StoreTests {
                 let heard = try calls.publishedChanges(of: id).count
                 try await calls.delete(second.id, by: "ana", .myDevices)
                 #expect(try calls.publishedChanges(of: id).count == heard)
-                let view = try await calls.get(id)
+                let view = try await calls.get(id, withMetadata: false)
                 #expect(view.unreadCount == 1 && view.totalCount == 1 && view.lastMessage == first)
                 guard case .change(let change)? = try calls.notices("ana").last else {
                     Issue.record("no notice")
@@ -75,11 +75,11 @@ extension StoreTests {
                         == .notFound)
                 #expect(
                     try await calls.refusal { try await calls.receipt(.read, second.id, by: "ana") }?.code == .notFound)
-                #expect(try await calls.get(id, as: "ben").lastMessage?.id == second.id)
+                #expect(try await calls.get(id, as: "ben", withMetadata: false).lastMessage?.id == second.id)
                 #expect(try await calls.messages(id, as: "ben").total == 2)
                 // The last message can be hidden, too. The conversation stays on the user's list, empty.
                 try await calls.delete(first.id, by: "ana", .myDevices)
-                let empty = try await calls.get(id)
+                let empty = try await calls.get(id, withMetadata: false)
                 #expect(empty.totalCount == 0 && empty.unreadCount == 0 && empty.lastMessage == nil)
             }
         }
@@ -109,7 +109,7 @@ extension StoreTests {
                 #expect(
                     last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): nil]))
                 for (user, message) in [("ana", sent[2]), ("ben", nil), ("cleo", sent[2])] as [(String, Message?)] {
-                    #expect(try await calls.get(id, as: user).lastMessage == message)
+                    #expect(try await calls.get(id, as: user, withMetadata: false).lastMessage == message)
                 }
             }
         }
@@ -129,9 +129,9 @@ extension StoreTests {
                     try await calls.refusal { try await calls.delete(later.id, by: "ben", .myDevices) }?.code
                         == .notFound)
                 try await calls.delete(sent[0].id, by: "ben", .myDevices)
-                #expect(try await calls.get(id, as: "ben").totalCount == 2)
+                #expect(try await calls.get(id, as: "ben", withMetadata: false).totalCount == 2)
                 try await calls.delete(sent[2].id, by: "ana", .allParticipants)
-                let view = try await calls.get(id, as: "ben")
+                let view = try await calls.get(id, as: "ben", withMetadata: false)
                 #expect(
                     view.totalCount == 1 && view.lastMessage?.id == sent[1].id
                         && view.conversation.position == Position(5))

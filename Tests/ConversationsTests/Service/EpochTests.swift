@@ -68,6 +68,7 @@ extension StoreTests {
                     """
                     GRANT ALL ON conversations.epoch TO strata_conversations;
                     ALTER FUNCTION conversations.check_epoch(text, bigint) OWNER TO strata_conversations;
+                    ALTER FUNCTION conversations.server_state() OWNER TO strata_conversations;
                     REVOKE EXECUTE ON FUNCTION pg_current_wal_flush_lsn() FROM PUBLIC;
                     """)
                 let rows = try await service.database.runExclusive(

@@ -1,5 +1,5 @@
-import StrataKit
 // SPDX-License-Identifier: Apache-2.0
+import StrataKit
 import TestTiers
 import Testing
 

@@ -126,7 +126,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
                 "cannot be read", .noInput),
             WrongInput(
                 "app create", "--public-key", ["--public-key", "{nonsense}", "--database", nobody],
-                "does not hold an RSA public key"),
+                "does not contain an RSA public key"),
             WrongInput(
                 "app create", "--public-key", ["--public-key", "{key}", "--database", nobody],
                 "contains a private key"),
@@ -198,7 +198,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput(
             "token", "--key", ["--user", "ana"] + own + ["--key", "{directory}/none"], "cannot be read", .noInput),
         WrongInput(
-            "token", "--key", ["--user", "ana"] + own + ["--key", "{nonsense}"], "does not hold an RSA private key"),
+            "token", "--key", ["--user", "ana"] + own + ["--key", "{nonsense}"], "does not contain an RSA private key"),
         WrongInput(
             "token", "--key", ["--user", "ana", "--key", "{key}"], "--key, --key-id and --provider go together."),
         WrongInput(
@@ -217,7 +217,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             "cannot be read", .noInput),
         WrongInput(
             "token", "--ca", ["--user", "ana", "--gateway", elsewhere, "--ca", "{key}"] + own,
-            "does not hold certificates"),
+            "does not contain certificates"),
         WrongInput("token", "--insecure", ["--user", "ana", "--insecure=much"], "--insecure"),
         WrongInput("token", "--json", ["--user", "ana", "--json=much"], "--json"),
     ]
@@ -262,7 +262,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("user erase", "--app", ["--user", "ana", "--yes"], "No app has been created", .noInput),
         WrongInput("user erase", "--user", ["--app", "{uuid}"], "Missing expected argument '--user"),
         WrongInput("user erase", "--user", ["--app", "{uuid}", "--user", long], "--user must have 1 to 128 bytes"),
-        WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana"], "No user was erased. Say --yes"),
+        WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana"], "No user was erased. Confirm with --yes"),
         WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana", "--yes=much"], "--yes"),
     ]
 
