@@ -20,6 +20,7 @@ CREATE OR REPLACE FUNCTION conversations.server_view(
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
+    tree record;
 BEGIN
     view.conversation_id := c.id;
     view.created_at := c.created_at;
@@ -31,7 +32,9 @@ BEGIN
     view.hidden := c.deleted_count;
     view.participants := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
     view.receipt_policy := c.receipt_policy;
-    SELECT t.paths, t.vals INTO view.paths, view.vals FROM metadata.tree_within(p_room, c.id, NULL, c.position) t;
+    tree := metadata.tree_within(p_room, c.id, NULL, c.position);
+    view.paths := tree.paths;
+    view.vals := tree.vals;
     RETURN view;
 END
 $$;

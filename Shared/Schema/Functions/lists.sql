@@ -28,6 +28,7 @@ CREATE OR REPLACE FUNCTION conversations.view_of(
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
+    tree record;
     last conversations.message_row := conversations.message_for(p, conversations.last_visible(c, p));
 BEGIN
     view.conversation_id := c.id;
@@ -54,8 +55,10 @@ BEGIN
     view.last_updated_at := last.updated_at;
     view.receipt_policy := c.receipt_policy;
     view.last_sender_name := last.sender_name;
-    SELECT t.paths, t.vals INTO view.paths, view.vals
-    FROM metadata.tree_within(p_room, c.id, CASE WHEN p.left_position IS NOT NULL THEN p.user_id END, c.position) t;
+    tree := metadata.tree_within(
+        p_room, c.id, CASE WHEN p.left_position IS NOT NULL THEN p.user_id END, c.position);
+    view.paths := tree.paths;
+    view.vals := tree.vals;
     RETURN view;
 END
 $$;

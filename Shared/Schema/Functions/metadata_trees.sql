@@ -124,6 +124,7 @@ CREATE OR REPLACE FUNCTION metadata.tree_within(
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     present_bytes bigint;
+    tree record;
 BEGIN
     IF room <= 0 THEN RETURN; END IF;
     SELECT t.bytes INTO present_bytes FROM metadata.tree t WHERE t.conversation_id = conversation;
@@ -133,14 +134,14 @@ BEGIN
         RETURN;
     END IF;
     IF former_user IS NOT NULL THEN
-        SELECT k.paths, k.vals INTO paths, vals FROM metadata.kept_tree_of(conversation, former_user, head) k;
+        tree := metadata.kept_tree_of(conversation, former_user, head);
     ELSIF coalesce(present_bytes, 0) <= room THEN
-        SELECT p.paths, p.vals INTO paths, vals FROM metadata.present_tree(conversation) p;
+        tree := metadata.present_tree(conversation);
     ELSE
         RETURN;
     END IF;
-    paths := coalesce(paths, '{}');
-    vals := coalesce(vals, '{}');
+    paths := coalesce(tree.paths, '{}');
+    vals := coalesce(tree.vals, '{}');
     IF pg_column_size(paths) + pg_column_size(vals) > room THEN
         paths := NULL;
         vals := NULL;
