@@ -77,7 +77,7 @@ enum DegradedState: CaseIterable, Sendable {
         case .postgresStopped:
             [
                 Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 3...3),
-                Sign(process: .metadata, dependency: "postgres", lines: Self.postgres, count: 3...3),
+                Sign(process: .metadata, dependency: "postgres", lines: Self.postgres, count: 2...2),
                 Sign(process: .webhooks, dependency: "postgres", lines: Self.postgres, count: 1...1),
             ]
         case .postgresHangs:
