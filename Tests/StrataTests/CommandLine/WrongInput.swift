@@ -262,7 +262,8 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("user erase", "--app", ["--user", "ana", "--yes"], "No app has been created", .noInput),
         WrongInput("user erase", "--user", ["--app", "{uuid}"], "Missing expected argument '--user"),
         WrongInput("user erase", "--user", ["--app", "{uuid}", "--user", long], "--user must have 1 to 128 bytes"),
-        WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana"], "No user was erased. Confirm with --yes"),
+        WrongInput(
+            "user erase", "--yes", ["--app", "{uuid}", "--user", "ana"], "No user was erased. Confirm with --yes"),
         WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana", "--yes=much"], "--yes"),
     ]
 
