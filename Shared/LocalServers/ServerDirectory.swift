@@ -123,8 +123,8 @@ public struct SystemUser: Sendable, Equatable {
         geteuid() == 0
     }
 
-    /// The user PostgreSQL has to run as. PostgreSQL refuses to run as root. nil: this process's user, who is not root.
-    /// For root it is `postgres`, or `nobody` if `postgres` does not exist.
+    /// The user PostgreSQL has to run as, because PostgreSQL refuses to run as root: `postgres`, or `nobody` if
+    /// `postgres` does not exist. nil: this process's user, who is not root.
     public static var forPostgres: SystemUser? {
         guard isRoot else { return nil }
         return SystemUser(named: "postgres") ?? SystemUser(named: "nobody")

@@ -17,8 +17,8 @@ enum SyncLoad: Hashable, Sendable {
 
 /// The schedule of loads over REST: which to begin, which are in progress, and when failed ones are retried.
 ///
-/// It also keeps the packets received since the oldest load in progress began. An answer can be older than they are, so
-/// they are applied to it again (``packets(since:)``).
+/// The plan also keeps the packets received since the oldest load in progress began. An answer can be older than they
+/// are, so they are applied to it again (``packets(since:)``).
 struct LoadPlan: Sendable {
     typealias Instant = ContinuousClock.Instant
 

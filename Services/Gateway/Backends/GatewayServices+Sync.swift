@@ -88,7 +88,7 @@ extension GatewayServices: ChangeSource {
         of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
     ) -> EventLoopFuture<ChangePage> {
         loop.makeFutureWithTask { [self] in
-            try await readChanges(of: conversation, after: position, users: users, answers: nil)
+            try await readChanges(of: conversation, after: position, users: users)
         }
     }
 
@@ -102,9 +102,8 @@ extension GatewayServices: ChangeSource {
         loop.makeFutureWithTask { [self] in try await userChanges(of: user, after: position) }
     }
 
-    /// - Parameter answers: counts the answer for a request; nil for a repair.
-    func readChanges(
-        of conversation: ConversationID, after position: Position, users: [UserID], answers: (any CallAnswers)?
+    private func readChanges(
+        of conversation: ConversationID, after position: Position, users: [UserID]
     ) async throws(Failure) -> ChangePage {
         let request = ProtoReadChangesRequest.with {
             $0.conversationID = Data(conversation)
@@ -114,7 +113,7 @@ extension GatewayServices: ChangeSource {
             $0.userIds = users.map(\.rawValue)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.readChanges, with: request, for: .within(.seconds(5), answers: answers))
+            ConversationsAPI.readChanges, with: request, for: .within(.seconds(5)))
         return try Self.converted {
             var counts: [UserID: UserCounts] = [:]
             for (user, value) in answer.numbers { counts[UserID(trusted: user)] = UserCounts(value) }

@@ -244,8 +244,8 @@ struct RPCFrameReader {
 /// A writer that collects the frames of one tick and sends them with one flush. Small frames share a buffer, because
 /// copying 350 bytes costs less than another entry in the socket's vector.
 ///
-/// It is a class because a flush can be reentrant: a socket that becomes writable reports it immediately, and more is
-/// written.
+/// The writer is a class because a flush can be reentrant: a socket that becomes writable reports it immediately, and
+/// more is written.
 final class RPCFrameWriter {
     /// The maximum size of a payload that is copied, in bytes.
     private static let copyLimit = 8192

@@ -420,5 +420,3 @@ $$;
 GRANT EXECUTE ON FUNCTION
     metadata.index_users, metadata.apps_with_unfinished_indexes, metadata.build_indexes, metadata.indexes_of,
     metadata.add_index, metadata.remove_index, metadata.find_conversations TO strata_conversations;
-
-GRANT EXECUTE ON FUNCTION metadata.index_leaves, metadata.count_index_entries TO strata_metadata;

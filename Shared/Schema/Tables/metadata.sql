@@ -66,6 +66,4 @@ CREATE TABLE metadata.forgotten_tree (
     PRIMARY KEY (conversation_id, position)
 );
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON
-    metadata.leaf, metadata.tree, metadata.kept_tree, metadata.kept_leaf TO strata_metadata;
 GRANT SELECT ON metadata.leaf, metadata.tree, metadata.kept_tree, metadata.kept_leaf TO strata_conversations;
