@@ -43,6 +43,27 @@ extension StoreTests {
             }
         }
 
+        @Test("a conversation read during patches has the tree of its position")
+        func reads() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                // The change at position n sets the value n.
+                async let patches: Void = {
+                    for number in 2...200 {
+                        _ = try await calls.patch(id, metadata: [set("a", "\(number)")])
+                    }
+                }()
+                var position = Position(1)
+                while position < Position(200) {
+                    let view = try await calls.otherInstance.get(id, as: "ben").conversation
+                    position = view.position
+                    let expected = position == Position(1) ? [:] : ["a": "\(position.rawValue)"]
+                    try #require(view.metadata?.flat == expected)
+                }
+                try await patches
+            }
+        }
+
         @Test("a set of a.b during the commit of a replaces it and reports the replacement", arguments: [true, false])
         func waiting(shortFirst: Bool) async throws {
             try await CallsFixture.run { calls in
