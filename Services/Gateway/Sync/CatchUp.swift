@@ -28,7 +28,7 @@ package struct CatchUp: Sendable {
         case makingRoom
         case lookingUp(ConversationID)
         case sending
-        case comparing([(id: ConversationID, position: Position)])
+        case reportingPositions([(id: ConversationID, position: Position)])
         case attaching
         case resting(isInDoubt: Bool)
         case ended
@@ -128,7 +128,7 @@ package struct CatchUp: Sendable {
             return workOn()
         case (.lookingUp(let id), .lookedUp(let answer)): return lookedUp(answer, for: id)
         case (.sending, .sent): return piecesEnded()
-        case (.comparing(let positions), .compared(let lasts, let userLast)):
+        case (.reportingPositions(let positions), .fanOutPositions(let lasts, let userLast)):
             for (entry, last) in zip(positions, lasts) { plan.fanOutIsAt(last, in: entry.id) }
             if let userLast { plan.userFanOutIsAt(userLast) }
             return plan.isEverythingRead ? attach() : stepEnded()
@@ -181,9 +181,9 @@ package struct CatchUp: Sendable {
             step = StepInHand(pieces: unshown.map { .show($0) }[...], views: ViewLookups(of: unshown))
             return workOn()
         // Conversations in which the fan-out is ahead, or that it follows only from now on, are read again.
-        case .compare(let positions, let userPosition):
-            state = .comparing(positions)
-            return [.compare(positions, user: userPosition)]
+        case .reportPositions(let positions, let userPosition):
+            state = .reportingPositions(positions)
+            return [.reportPositions(positions, user: userPosition)]
         }
     }
 
@@ -252,12 +252,12 @@ package struct CatchUp: Sendable {
     private mutating func send() -> Effect {
         let items = step.items
         step.items = []
-        return .send(items, deferredSince: deferredSince)
+        return .send(items, stampLimit: stampLimit)
     }
 
-    /// The latest time that packets may show while conversations are deferred. A replay from the client's time repeats
-    /// the margin before it, so packets need not show earlier times.
-    private var deferredSince: Timestamp? {
+    /// The latest time that packets may carry while conversations are deferred; nil: no limit. A replay from the
+    /// client's time repeats the margin before it, so packets need not carry earlier times.
+    private var stampLimit: Timestamp? {
         guard case .replay(let since) = reason else { return plan.deferredSince }
         return plan.deferredSince.map { max($0, since.advanced(by: CatchUpTiming.replayMargin)) }
     }
