@@ -92,7 +92,7 @@ struct AnnouncementHandler: CallHandler {
             isRepeated: written.row.outcome == "repeated")
         guard !sent.isRepeated else { return sent }
         support.publisher.notify(
-            (try written.row.told?.entries ?? [])
+            (try written.row.logEntries?.entries ?? [])
                 .map { entry in
                     let announcement = Announcement(
                         id: id, position: entry.position, sender: sender.shown, sentAt: sent.sentAt, parts: parts,

@@ -77,7 +77,7 @@ struct UserHandler: CallHandler {
             }
             guard let identity = try written.row.identity?.identity else { throw Failure.unexpected }
             support.directory.forget(user, in: caller.app)
-            announcer.announce(identity, to: try written.row.told?.entries, in: caller.app)
+            announcer.announce(identity, to: try written.row.logEntries?.entries, in: caller.app)
             return .empty
         }
         return ProtoEmpty()
@@ -250,7 +250,7 @@ struct UserHandler: CallHandler {
             support.directory.forget(user, in: caller.app)
             closeSockets(of: user, in: caller.app)
             announcer.announce(
-                Identity(basic: BasicIdentity(userID: user)), to: try written.row.told?.entries, in: caller.app)
+                Identity(basic: BasicIdentity(userID: user)), to: try written.row.logEntries?.entries, in: caller.app)
             erasures.wake()
             return .empty
         }
