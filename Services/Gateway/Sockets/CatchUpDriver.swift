@@ -184,9 +184,9 @@ extension UserChange {
 
 extension GatewayServices {
     /// Looks up conversations: several in the user's turn, as many as fit into one answer, or a single one.
-    fileprivate func lookUp(_ request: ViewLookups.Request, for key: UserKey) async throws(Failure)
-        -> ViewLookups.Answer
-    {
+    fileprivate func lookUp(
+        _ request: ViewLookups.Request, for key: UserKey
+    ) async throws(Failure) -> ViewLookups.Answer {
         let call = Call(key)
         switch request {
         case .several(let ids):
