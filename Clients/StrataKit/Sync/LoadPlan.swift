@@ -86,6 +86,7 @@ struct LoadPlan: Sendable {
         return begun
     }
 
+    /// Returns the next load of each list that is not complete.
     private static func lists(_ listing: SyncCursor.Listing?) -> [SyncLoad] {
         guard let listing else { return [] }
         var lists: [SyncLoad] = []
@@ -126,6 +127,7 @@ struct LoadPlan: Sendable {
         trim()
     }
 
+    /// Discards the packets that no load in progress needs.
     private mutating func trim() {
         let first = inProgress.values.min() ?? discardedCount + packets.count
         packets.removeFirst(first - discardedCount)
