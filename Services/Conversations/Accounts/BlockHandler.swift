@@ -8,8 +8,8 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about blocks between users. The writes of messages and conversations apply blocks to them; gateways
-/// apply blocks to typing and presence.
+/// Answers the calls about blocks between users. The writes of messages and conversations apply blocks to them;
+/// gateways apply blocks to typing and presence.
 struct BlockHandler: CallHandler {
     private let support: ServiceContext
     private var database: Database { support.database }

@@ -85,6 +85,7 @@ struct UserHandler: CallHandler {
 
     // MARK: Access
 
+    /// Suspends a user and closes their sockets, or lifts the suspension.
     private func suspend(_ request: ProtoSuspendUserRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
@@ -218,6 +219,7 @@ struct UserHandler: CallHandler {
         return badges
     }
 
+    /// Sets the app's own count if the request has one, and returns the badge.
     private func badge(_ request: ProtoBadgeRequest, in context: RPCContext) async throws -> ProtoBadgeResponse {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
