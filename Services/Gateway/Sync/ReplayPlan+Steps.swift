@@ -101,6 +101,8 @@ extension ReplayPlan {
         return true
     }
 
+    /// Applies a change to the plan.
+    /// - Returns: true if the change is sent.
     private mutating func shouldSend(_ change: Change, by user: UserID) -> Bool {
         let id = change.conversationID
         switch change.content {

@@ -118,8 +118,8 @@ struct PresenceStore: Sweepable {
         _ = try await perform(calls, deadline: deadline)
     }
 
-    /// Returns the presence of users, in their order, and settles them: expired leases are removed, and a changed status
-    /// is published.
+    /// Returns the presence of users, in their order, and settles them: expired leases are removed, and a changed
+    /// status is published.
     func find(_ users: [User], deadline: ContinuousClock.Instant) async throws -> [Found] {
         let calls = try users.map { try call(scripts.get, for: $0) }
         return try await perform(calls, deadline: deadline)
