@@ -99,8 +99,8 @@ struct ConversationEditor: Sendable {
                 })
         }
         // Users who remove themselves see that change and no later one.
-        let told = patched.removed.contains(caller.user) ? changes.first : changes.last
-        return (changes, written.place ?? LogPosition(position: told?.position))
+        let lastVisible = patched.removed.contains(caller.user) ? changes.first : changes.last
+        return (changes, written.place ?? LogPosition(position: lastVisible?.position))
     }
 
     /// Returns the named users that are participants after the patch.

@@ -239,7 +239,7 @@ final class DeliveryEngine: Service {
         room.withLock { $0.suspend(work.lane.hook, until: .now + Self.shortPause) }
     }
 
-    /// Passes a result to the finisher, which records it before the end of the lease.
+    /// Passes a result to the finisher, which records it, or drops it at the end of the lease.
     private func finish(_ result: LaneResult, of work: Work) {
         finisher.add(result, of: work.lane.claim, until: work.claimedAt + settings.lease) { [wake] in wake.signal() }
     }
