@@ -319,6 +319,8 @@ extension GatewaySettings {
             rates.trustedProxies = try settings.int("STRATA_TRUSTED_PROXIES", default: rates.trustedProxies, in: 0...16)
         }
 
+        /// Reads a rate limit.
+        /// - Returns: nil for the value `0`, which means no limit; `fallback` if the setting is absent.
         private static func rateLimit(
             _ key: String, in settings: Settings, default fallback: RateLimit?
         ) throws -> RateLimit? {

@@ -95,11 +95,11 @@ struct Verifier: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
-                group.addTask { await self.again(every: .milliseconds(250)) { try await self.verifyWaiting() } }
-                group.addTask { await self.again(every: .milliseconds(250)) { try await self.settle() } }
-                group.addTask { await self.again(every: .seconds(5)) { try await self.limit() } }
+                group.addTask { await self.repeatTask(every: .milliseconds(250)) { try await self.verifyWaiting() } }
+                group.addTask { await self.repeatTask(every: .milliseconds(250)) { try await self.settle() } }
+                group.addTask { await self.repeatTask(every: .seconds(5)) { try await self.limit() } }
                 group.addTask {
-                    await self.again(every: .seconds(60)) {
+                    await self.repeatTask(every: .seconds(60)) {
                         _ = try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30))
                         try await self.store.sweepEvents(deadline: .now + .seconds(30))
                     }
@@ -108,7 +108,7 @@ struct Verifier: Service {
         }
     }
 
-    private func again(every pause: Duration, _ work: @Sendable () async throws -> Void) async {
+    private func repeatTask(every pause: Duration, _ work: @Sendable () async throws -> Void) async {
         while (try? await Task.sleep(for: pause * Double.random(in: 0.8...1.2))) != nil {
             do {
                 try await work()
