@@ -29,7 +29,8 @@ struct ProtocolDocsTests {
     func folders() throws {
         let root = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL
         for (folder, files, suffixes) in [
-            ("Clients/JavaScript", ProtocolDocs.client, ["js"]), ("Examples/Demo", ProtocolDocs.demo, ["html", "css", "js"]),
+            ("Clients/JavaScript", ProtocolDocs.client, ["js"]),
+            ("Examples/Demo", ProtocolDocs.demo, ["html", "css", "js"]),
         ] {
             let names = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
                 .filter { name in suffixes.contains { name.hasSuffix(".\($0)") } && !name.hasSuffix(".test.js") }

@@ -74,14 +74,23 @@ static const unsigned char client_view[] = {
 static const unsigned char client_wire[] = {
 #embed "../../Clients/JavaScript/wire.js"
 };
-static const unsigned char demo_index_html[] = {
-#embed "../../Examples/Demo/index.html"
-};
 static const unsigned char demo_demo_css[] = {
 #embed "../../Examples/Demo/demo.css"
 };
 static const unsigned char demo_demo_js[] = {
 #embed "../../Examples/Demo/demo.js"
+};
+static const unsigned char demo_dom_js[] = {
+#embed "../../Examples/Demo/dom.js"
+};
+static const unsigned char demo_index_html[] = {
+#embed "../../Examples/Demo/index.html"
+};
+static const unsigned char demo_pane_js[] = {
+#embed "../../Examples/Demo/pane.js"
+};
+static const unsigned char demo_views_js[] = {
+#embed "../../Examples/Demo/views.js"
 };
 
 #define DOCUMENT(file) ((struct StrataDocument){file, sizeof(file)})
@@ -115,9 +124,12 @@ static const struct StrataFile client_files[] = {
     FILE("wire.js", client_wire),
 };
 static const struct StrataFile demo_files[] = {
-    FILE("index.html", demo_index_html),
     FILE("demo.css", demo_demo_css),
     FILE("demo.js", demo_demo_js),
+    FILE("dom.js", demo_dom_js),
+    FILE("index.html", demo_index_html),
+    FILE("pane.js", demo_pane_js),
+    FILE("views.js", demo_views_js),
 };
 
 #define COUNT(files) (sizeof(files) / sizeof(files[0]))

@@ -36,7 +36,8 @@ extension EndToEnd {
         @Test("gateways serve the JavaScript client, and the demo page only if it is switched on")
         func client() async throws {
             let client = try await Cluster.shared().client()
-            let answer = try await client.call("GET", "/client/strata.js", headers: ["Accept": "", "Origin": "https://a.test"])
+            let answer = try await client.call(
+                "GET", "/client/strata.js", headers: ["Accept": "", "Origin": "https://a.test"])
             #expect(answer.status == 200)
             #expect(answer.header("Content-Type")?.hasPrefix("text/javascript") == true)
             #expect(answer.header("Access-Control-Allow-Origin") != nil)

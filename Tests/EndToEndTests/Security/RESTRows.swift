@@ -12,12 +12,13 @@ enum RESTRows {
 
     // MARK: For all callers
 
-    private static let documents = [
-        "/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml", "/docs/server-openapi.yaml",
-    ]
-    .flatMap { path in
-        ["GET", "HEAD"].map { RESTRow($0, path, path, everybody: path == "/docs" ? "308" : "200") }
-    } + ["GET", "HEAD"].map { RESTRow($0, "/client/:file", "/client/strata.js", everybody: "200") }
+    private static let documents =
+        [
+            "/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml", "/docs/server-openapi.yaml",
+        ]
+        .flatMap { path in
+            ["GET", "HEAD"].map { RESTRow($0, path, path, everybody: path == "/docs" ? "308" : "200") }
+        } + ["GET", "HEAD"].map { RESTRow($0, "/client/:file", "/client/strata.js", everybody: "200") }
 
     /// A presented session is checked even on routes that need none.
     private static let ifShown: [Who: String] = Dictionary(
