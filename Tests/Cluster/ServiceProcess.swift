@@ -70,7 +70,7 @@ package actor ServiceProcess {
             guard child?.isRunning == true else { break }
             try await Task.sleep(for: .milliseconds(25))
         }
-        throw NotReady(name: name, exit: child?.exit?.status, log: LogTail.last(12, of: log))
+        throw NotReady(name: name, exit: child?.exit?.status, log: LogTail.crash(in: log) ?? LogTail.last(12, of: log))
     }
 
     /// Kills the process with `SIGKILL`, and waits for its end.
@@ -159,7 +159,7 @@ package struct NotReady: Error, CustomStringConvertible {
     package let log: String
 
     package var description: String {
-        "\(name) did not become ready (\(exit.map { "it ended with status \($0)" } ?? "it runs")); the end of its log:\n\(log)"
+        "\(name) did not become ready (\(exit.map { "it ended with status \($0)" } ?? "it runs")); from its log:\n\(log)"
     }
 }
 

@@ -82,7 +82,7 @@ extension Socket {
         guard let context, !isClosing else { return }
         flush()
         guard !isClosing else { return }
-        guard outbox.isWaiting else {
+        if isWritable {
             return context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: opcode, data: data)), promise: nil)
         }
         guard outbox.admitsControl(data.readableBytes + 2) else { return abandon() }

@@ -215,4 +215,13 @@ public enum LogTail {
         let bytes = (try? file.readToEnd()) ?? Data()
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").suffix(count).joined(separator: "\n")
     }
+
+    /// Returns the beginning of a crash report in a log: the reason and the stack of the thread that crashed, at most
+    /// 60 lines. nil if there is none.
+    public static func crash(in path: String) -> String? {
+        let lines = ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n")
+        guard let start = lines.firstIndex(where: { $0.contains("Fatal error") || $0.contains("Program crashed") })
+        else { return nil }
+        return lines[start...].prefix(60).joined(separator: "\n")
+    }
 }

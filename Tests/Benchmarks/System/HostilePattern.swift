@@ -36,7 +36,7 @@ enum HostilePattern: String, CaseIterable, ExpressibleByArgument {
         case .slowReaders: "ask for all they may see, on sockets and over REST, and read nothing"
         case .crossedIDs: "send messages with the same ids to two conversations, in opposite orders"
         case .manyConversations: "create conversations with the victim in them"
-        case .identityLookups: "look up, and follow, users that there are not"
+        case .identityLookups: "look up and follow users that do not exist"
         case .typingStorms: "type in a conversation that the victim is in"
         case .hugeLists: "load the longest lists they may see, and read them"
         case .webhookSnapshots:

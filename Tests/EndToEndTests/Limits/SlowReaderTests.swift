@@ -8,7 +8,7 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// Promise 3.10 of docs/architecture.md: a slow reader harms only itself.
+    /// Promise 3.10 of docs/architecture.md: a slow reader has a bounded backlog.
     @Suite("slow readers")
     struct SlowReaderTests {
         private static let bound = 65_536

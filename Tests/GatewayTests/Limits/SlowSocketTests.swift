@@ -125,6 +125,17 @@ struct SlowSocketTests {
         }
     }
 
+    @Test("a client that sends pings and reads no pongs is closed at the limit of its backlog")
+    func pings() async throws {
+        let harness = try await GatewayHarness { $0.sockets.backlogBytes = 64 << 10 }
+        let reader = try await Self.open(1, harness)[0]
+        try await harness.onLoop { _ in
+            for _ in 0..<4000 { reader.test.socket.sendControl(.pong, data: ByteBuffer(repeating: 0x61, count: 125)) }
+            #expect(reader.test.socket.isClosing)
+            #expect(reader.network.value.bytes <= 192 << 10)
+        }
+    }
+
     @Test("when memory is exhausted, the next change closes slow sockets, and reading sockets continue")
     func exceeded() async throws {
         let harness = try await GatewayHarness { $0.load.answerBytes = 4 << 20 }
