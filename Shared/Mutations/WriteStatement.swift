@@ -36,7 +36,8 @@ public struct WriteStatement: Sendable {
         }
     }
 
-    /// The outcome and the log positions of a change: SQL expressions over the function's row, `r`, and the parameters.
+    /// The outcome and log positions of a change, as stored in its idempotency record: SQL expressions over the
+    /// function's row, `r`, and the parameters.
     public struct RecordExpressions: Sendable {
         let outcome: String
         let conversation: String
@@ -69,22 +70,22 @@ public struct WriteStatement: Sendable {
     ///   - function: the function's name, with its schema.
     ///   - arguments: the function's arguments: parameters, with casts where needed, and constants. The first one is
     ///     the app.
-    ///   - place: the outcome and the log positions of the change.
-    ///   - recorded: the positions that webhooks report. nil: the position of `place` if it names a conversation,
+    ///   - record: the outcome and log positions of the change.
+    ///   - recorded: the positions that webhooks report. nil: the position of `record` if it names a conversation,
     ///     otherwise none.
     ///   - isIdempotent: true if ``direct`` may be retried. ``idempotent`` always may.
     public init(
-        _ name: String, columns: String, function: String, arguments: [String], place: RecordExpressions,
+        _ name: String, columns: String, function: String, arguments: [String], record: RecordExpressions,
         recorded: Recorded? = nil,
         isIdempotent: Bool = false
     ) {
-        let recorded = recorded ?? Recorded(position: place.conversation == "NULL" ? "NULL" : place.position)
+        let recorded = recorded ?? Recorded(position: record.conversation == "NULL" ? "NULL" : record.position)
         let recording =
             recorded.first == "NULL"
             ? nil
             : """
             CROSS JOIN LATERAL webhooks.record(\
-            \(arguments[0]), \(place.conversation), \(recorded.first), \(recorded.last)) w
+            \(arguments[0]), \(record.conversation), \(recorded.first), \(recorded.last)) w
             """
         let direct = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
         self.direct = Statement(name, sql: direct, isIdempotent: isIdempotent)
@@ -101,8 +102,8 @@ public struct WriteStatement: Sendable {
             FROM conversations.begin_mutation(\(own[0])::uuid, \(own[1])::text, \(own[2])::uuid) b
             CROSS JOIN LATERAL \(function)(\(given.joined(separator: ", "))) r
             CROSS JOIN LATERAL conversations.end_mutation(
-                b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome),
-                \(place.conversation), \(place.position), \(place.userPosition), \(place.object)) s
+                b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(record.outcome),
+                \(record.conversation), \(record.position), \(record.userPosition), \(record.object)) s
             """
         self.idempotent = Statement("\(name).once", sql: idempotent, isIdempotent: true)
         idempotentRecorded =

@@ -76,9 +76,9 @@ struct DeferringTests {
         if case .read(let cursors, _, _)? = effects.last { cursors } else { nil }
     }
 
-    private func sent(_ effects: [CatchUp.Effect]) -> (changes: [Change], deferredSince: Timestamp?)? {
-        guard case .send(let items, let deferredSince)? = effects.last else { return nil }
-        return (items.compactMap { if case .change(let change) = $0 { change } else { nil } }, deferredSince)
+    private func sent(_ effects: [CatchUp.Effect]) -> (changes: [Change], stampLimit: Timestamp?)? {
+        guard case .send(let items, let stampLimit)? = effects.last else { return nil }
+        return (items.compactMap { if case .change(let change) = $0 { change } else { nil } }, stampLimit)
     }
 
     private func lookedUp(_ effects: [CatchUp.Effect]) -> [ConversationID]? {
@@ -95,13 +95,13 @@ struct DeferringTests {
         #expect(cursors(effects) == [known: Position(7)])
         effects = catchUp.handle(page([change(8, of: known, at: 20), change(9, of: known, at: 30)]))
         #expect(sent(effects)?.changes.map(\.position) == [Position(8), Position(9)])
-        #expect(sent(effects)?.deferredSince == Fixture.time(5))
+        #expect(sent(effects)?.stampLimit == Fixture.time(5))
         effects = catchUp.handle(.sent)
         #expect(cursors(effects) == [new: .zero])
         effects = catchUp.handle(page([change(1, of: new, at: 5, .conversationCreated(nil))]))
         #expect(lookedUp(effects) == [new])
         effects = catchUp.handle(.lookedUp(.several([view(of: new, at: 1)], covered: 1)))
-        guard case .send(let items, deferredSince: nil)? = effects.last, items.count == 1,
+        guard case .send(let items, stampLimit: nil)? = effects.last, items.count == 1,
             case .conversation? = items.first
         else {
             Issue.record("the conversation is not shown")
@@ -117,7 +117,7 @@ struct DeferringTests {
         ]
         var (catchUp, _) = replay(entries, since: 0)
         let effects = catchUp.handle(page([change(8, of: known, at: 50), change(9, of: known, at: 60)]))
-        #expect(sent(effects)?.deferredSince == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
+        #expect(sent(effects)?.stampLimit == Fixture.time(0).advanced(by: CatchUpTiming.replayMargin))
     }
 
     @Test("a conversation that the user was added to is deferred from this change on, once, and others continue")
@@ -134,7 +134,7 @@ struct DeferringTests {
                 change(9, of: known, at: 10),
             ]))
         #expect(sent(effects)?.changes.map(\.conversationID) == [other, known, known])
-        #expect(sent(effects)?.deferredSince == Fixture.time(7))
+        #expect(sent(effects)?.stampLimit == Fixture.time(7))
         effects = catchUp.handle(.sent)
         #expect(cursors(effects) == [other: Position(6)])
         // Again another change follows the addition, as in a conversation in which the fan-out has advanced.
@@ -210,7 +210,7 @@ struct DeferringTests {
             reads += 1
             let position = 7 + Int64(reads)
             effects = catchUp.handle(page([change(position, of: known, at: 20 + position)], reachesHeads: false))
-            #expect(sent(effects)?.deferredSince == Fixture.time(5))
+            #expect(sent(effects)?.stampLimit == Fixture.time(5))
             effects = catchUp.handle(.sent)
         }
         #expect(reads == ReplayPlan.maximumDeferredReads)
@@ -229,7 +229,7 @@ struct DeferringTests {
         let test = try await harness.socket(of: Fixture.ben, at: 4)
         let items: [ReplayItem] = [.change(Fixture.change(5)), .change(Fixture.change(6))]
         let held = try await harness.onLoop { _ in
-            _ = test.socket.sendReplay(items, from: 0, deferredSince: Fixture.time(3))
+            _ = test.socket.sendReplay(items, from: 0, stampLimit: Fixture.time(3))
             return test.socket.outbox.sequence.floor
         }
         #expect(held == Fixture.time(3))

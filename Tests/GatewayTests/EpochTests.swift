@@ -189,11 +189,11 @@ struct EpochTests {
         setHeads(harness, at: 2, epoch: Self.second)
         try await harness.onLoop { $0.fanOut.scheduleEpochCheck() }
         try await follow(Self.second, harness)
-        let stale = harness.fanOut.baseline([(Fixture.conversation, Position(4))], era: 0)
+        let stale = harness.fanOut.startSequences(at: [(Fixture.conversation, Position(4))], era: 0)
         await harness.loop.run()
         await #expect(throws: CancellationError.self) { _ = try await stale.get() }
         #expect(try await harness.onLoop { $0.fanOut.conversations[Fixture.conversation]?.feed.last } == nil)
-        let current = harness.fanOut.baseline([(Fixture.conversation, Position(2))], era: 1)
+        let current = harness.fanOut.startSequences(at: [(Fixture.conversation, Position(2))], era: 1)
         await harness.loop.run()
         #expect(try await current.get() == [Position(2)])
     }

@@ -102,7 +102,7 @@ final class GatewayHarness: Sendable {
             harness.registry.beginJoining([conversation], app: Fixture.app)
             return socket
         }
-        let last = fanOut.baseline([(conversation, Position(position))], era: socket.era)
+        let last = fanOut.startSequences(at: [(conversation, Position(position))], era: socket.era)
         await loop.run()
         let fanOutLast = try await last.get()[0]
         _ = try await onLoop { harness in
@@ -146,9 +146,9 @@ final class GatewayHarness: Sendable {
             appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position),
             content: content)
         let key = UserKey(app: Fixture.app, user: user)
-        let baseline = fanOut.baseline(of: key, readTo: .zero, era: try await onLoop { $0.registry.era })
+        let started = fanOut.startSequence(of: key, at: .zero, era: try await onLoop { $0.registry.era })
         await loop.run()
-        _ = try await baseline.get()
+        _ = try await started.get()
         if isLogged { log.state.withLock { $0.userChanges.append(change) } }
         let notice = UserNotice(
             appID: Fixture.app, user: user,

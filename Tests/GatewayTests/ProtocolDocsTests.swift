@@ -25,6 +25,22 @@ struct ProtocolDocsTests {
                 == "\"\(SHA256.hash(data: committed).prefix(8).map { String(format: "%02x", $0) }.joined())\"")
     }
 
+    @Test("every module of the JavaScript client and every file of the demo page is served, byte for byte")
+    func folders() throws {
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL
+        for (folder, files, suffixes) in [
+            ("Clients/JavaScript", ProtocolDocs.client, ["js"]), ("Examples/Demo", ProtocolDocs.demo, ["html", "css", "js"]),
+        ] {
+            let names = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
+                .filter { name in suffixes.contains { name.hasSuffix(".\($0)") } && !name.hasSuffix(".test.js") }
+            #expect(Set(files.keys) == Set(names))
+            for (name, file) in files {
+                let committed = try Data(contentsOf: root.appending(path: "\(folder)/\(name)"))
+                #expect(Array(file.bytes.readableBytesView) == Array(committed), "\(name)")
+            }
+        }
+    }
+
     @Test("every error has its entry, with its status and code", arguments: Failure.Code.allCases)
     func entries(_ code: Failure.Code) {
         let page = String(buffer: ProtocolDocs.errors.bytes)

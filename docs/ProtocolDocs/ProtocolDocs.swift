@@ -4,10 +4,11 @@ import Crypto
 import FoundationEssentials
 public import NIOCore
 
-/// The descriptions of the public protocol and the pages made from them, as the gateway serves them under `/docs/`.
+/// The files that a gateway serves: the descriptions of the public protocol and the pages made from them under `/docs/`,
+/// the JavaScript client under `/client/`, and the demo page under `/demo/`.
 ///
-/// CProtocolDocs takes the files of `docs/` into the program when it is compiled: a served file can never be of another
-/// version than the program.
+/// CProtocolDocs takes the files into the program when it is compiled: a served file can never be of another version
+/// than the program.
 public enum ProtocolDocs {
     /// One file to serve.
     public struct File: Sendable {
@@ -49,4 +50,25 @@ public enum ProtocolDocs {
     public static let asyncAPI = File(strata_docs_asyncapi(), contentType: "application/yaml; charset=utf-8")
     /// The Server API, as OpenAPI 3.1.
     public static let serverOpenAPI = File(strata_docs_server_openapi(), contentType: "application/yaml; charset=utf-8")
+    /// The modules of the JavaScript client, by name; `strata.js` is the one to import.
+    public static let client = files(strata_client_files())
+    /// The files of the demo page, by name.
+    public static let demo = files(strata_demo_files())
+
+    private static func files(_ folder: StrataFiles) -> [String: File] {
+        var files: [String: File] = [:]
+        for file in UnsafeBufferPointer(start: folder.files, count: folder.count) {
+            let name = String(cString: file.name)
+            files[name] = File(file.document, contentType: contentType(of: name))
+        }
+        return files
+    }
+
+    private static func contentType(of name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "js": "text/javascript; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        default: "text/html; charset=utf-8"
+        }
+    }
 }

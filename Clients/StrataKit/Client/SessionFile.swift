@@ -53,6 +53,7 @@ struct SessionFile {
         }
     }
 
+    /// Reads the file. Returns an empty content if it does not exist.
     private static func read(_ url: URL) throws -> Content {
         struct Version: Decodable { var format: Int? }
         do {
@@ -178,6 +179,7 @@ struct SessionFile {
         return String(name[..<end.upperBound])
     }
 
+    /// Applies a change and writes the file. If the file cannot be written, nothing has changed.
     private mutating func change(_ body: (inout Content) -> Void) throws {
         var changed = content
         body(&changed)
@@ -206,12 +208,12 @@ enum PrivateFile {
         let draft = url.appendingPathExtension("new").path(percentEncoded: false)
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure() }
+        guard descriptor >= 0 else { throw lastSystemError() }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try handle.write(contentsOf: data)
         try handle.synchronize()
         try handle.close()
-        guard rename(draft, url.path(percentEncoded: false)) == 0 else { throw failure() }
+        guard rename(draft, url.path(percentEncoded: false)) == 0 else { throw lastSystemError() }
     }
 
     /// Removes a file or folder. Does nothing if it does not exist.
@@ -223,5 +225,5 @@ enum PrivateFile {
         }
     }
 
-    private static func failure() -> POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    private static func lastSystemError() -> POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
 }

@@ -35,12 +35,14 @@ extension StrataClient {
         }
     }
 
+    /// Runs a transaction that creates or finds a conversation, and returns that conversation.
+    /// - Parameter make: returns the id of the conversation.
     private func makeConversation(
         with participants: Set<UserID>, options: Conversation.Options,
         _ make: @Sendable @escaping (StoreTransaction, LocalChange.NewConversation) throws -> ConversationID
     ) async throws -> Conversation {
         let engine = try signedIn()
-        let new = try Self.newConversation(with: participants, options: options, creator: engine.me)
+        let new = try Self.creation(with: participants, options: options, creator: engine.me)
         let id = try await engine.change { try make($0, new) }
         let conversation = try await engine.read { store in
             try store.conversationRecord(id).map { try store.conversation($0) }
@@ -51,7 +53,9 @@ extension StrataClient {
         return conversation
     }
 
-    private static func newConversation(
+    /// Returns the change that creates a conversation.
+    /// - Throws: ``StrataError`` without another participant, with too many participants, or for invalid metadata.
+    private static func creation(
         with others: Set<UserID>, options: Conversation.Options, creator: UserID
     ) throws -> LocalChange.NewConversation {
         let participants = others.union([creator]).sorted()

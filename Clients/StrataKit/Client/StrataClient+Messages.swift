@@ -49,6 +49,7 @@ extension StrataClient {
             id: message.id, parts: try await prepareParts(message.parts), notification: message.notification?.json.text)
     }
 
+    /// Returns the records of new parts. Copies large contents into the content folder.
     func prepareParts(_ parts: [NewMessagePart]) async throws -> [PartRecord] {
         guard let url = try signedIn().contentFolder else {
             throw StrataError(.devicePersistenceFailure, "The store has no folder for content.")

@@ -210,6 +210,8 @@ public actor StrataClient {
         return engine
     }
 
+    /// Disconnects an engine and waits for its end. Then starts the current engine if the app has requested a
+    /// connection meanwhile.
     func stopEngine(_ engine: SyncEngine?) async {
         await engine?.disconnect()
         guard let running, running.engine === engine else { return }

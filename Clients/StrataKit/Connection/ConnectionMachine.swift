@@ -122,6 +122,7 @@ struct ConnectionMachine: Sendable {
         return [closing, .publish(.disconnected(nil))].compactMap { $0 }
     }
 
+    /// Connects without further delay, or tests an open connection with a heartbeat.
     private mutating func networkChanged(at now: Instant) -> [Action] {
         switch state {
         case .stopped, .opening: return []
@@ -196,6 +197,7 @@ struct ConnectionMachine: Sendable {
         }
     }
 
+    /// Schedules an attempt, or begins it now if there is no delay. Stops if all attempts have been made.
     private mutating func waitToReconnect(
         attempt: Int, after reason: ConnectionFailure.ReconnectDelay, failure: ConnectionFailure, at now: Instant,
         random: Double
@@ -244,6 +246,7 @@ struct ReconnectPolicy: Hashable, Sendable {
         }
     }
 
+    /// Returns the upper bound of the random delay before an attempt.
     private func bound(before attempt: Int) -> Duration {
         attempt > 1 ? Backoff(initial: first, maximum: longest).bound(attempt: attempt - 2) : .zero
     }

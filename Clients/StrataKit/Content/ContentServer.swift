@@ -92,6 +92,9 @@ struct ProtocolContentServer: ContentServer {
 
     // MARK: Requests
 
+    /// Sends a request with the session token.
+    /// - Throws: ``RequestFailure``: `signInNeeded` if no user is signed in; a transient failure if the server refused
+    ///   a token that has been replaced meanwhile.
     private func call(_ method: String, _ path: String, headers: [String: String] = [:]) async throws -> RESTResponse {
         guard let token = await token() else { throw RequestFailure.signInNeeded(nonce: nil) }
         let answer = try await requesting {
@@ -104,6 +107,7 @@ struct ProtocolContentServer: ContentServer {
         return answer
     }
 
+    /// Converts all errors of a request except cancellation to ``RequestFailure``.
     private func requesting(_ request: () async throws -> RESTResponse) async throws -> RESTResponse {
         do {
             return try await request()
@@ -114,6 +118,7 @@ struct ProtocolContentServer: ContentServer {
         }
     }
 
+    /// Returns the error code of a refused announcement: the content is too long, or another argument is invalid.
     private static func code(of refusal: RESTResponse) -> StrataError.Code {
         refusal.json["data"]["property"].string == "Upload-Content-Length"
             ? .dataLengthExceedsMaximum : .invalidArgument

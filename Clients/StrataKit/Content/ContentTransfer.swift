@@ -81,8 +81,9 @@ struct ContentTransfer: Sendable {
         var expected: Int
     }
 
+    /// Downloads the missing bytes: from the URL in the message, otherwise from a new URL.
     private func fill(_ place: inout Place, from download: ContentDownload) async throws {
-        if try await fill(&place, fromGivenURLOf: download) { return }
+        if try await tryGivenURL(of: download, into: &place) { return }
         let location = try await server.locate(download.id)
         guard let url = location.downloadURL else {
             throw StrataError(.synchronizationFailure, "the server does not have the bytes of this content")
@@ -108,7 +109,7 @@ struct ContentTransfer: Sendable {
     /// Tries the URL in the message. This device may be unable to reach its address. A temporary failure before the
     /// first byte is therefore not an error: the caller requests another URL.
     /// - Returns: true if the file is complete.
-    private func fill(_ place: inout Place, fromGivenURLOf download: ContentDownload) async throws -> Bool {
+    private func tryGivenURL(of download: ContentDownload, into place: inout Place) async throws -> Bool {
         guard let url = download.url, download.expires.map({ $0 > now() }) ?? true else { return false }
         if try await reset(&place) { return true }
         let before = place.size
@@ -134,6 +135,9 @@ struct ContentTransfer: Sendable {
         place.size = 0
     }
 
+    /// Downloads the bytes that follow those in the file.
+    /// - Returns: the way in which the download ended.
+    /// - Throws: a transient failure if the server sends more bytes than expected.
     private func get(_ url: String, into place: inout Place) async throws -> DownloadEnd {
         let written = WrittenBytes(place.size)
         defer { place.size = written.count }

@@ -132,6 +132,8 @@ actor ContentTransfers {
 
     // MARK: Running
 
+    /// Adds a transfer, or raises the rank of one that is queued.
+    /// - Returns: the progress. It has already ended if ``run()`` has ended.
     @discardableResult
     private func addTransfer(_ id: TransferID, work: Work, size: Int, rank: TransferQueue.Rank) -> TransferProgress {
         if let job = jobs[id] {
@@ -151,6 +153,8 @@ actor ContentTransfers {
         return progress
     }
 
+    /// Waits for the end of a transfer.
+    /// - Throws: the error of a failed transfer; `CancellationError` if the transfer was cancelled or does not exist.
     private func result(of id: TransferID) async throws -> ContentTransferEvent.Result {
         let result = await withCheckedContinuation { continuation in
             guard jobs[id] != nil else { return continuation.resume(returning: ContentTransferEvent.Result.cancelled) }
@@ -196,6 +200,7 @@ actor ContentTransfers {
         for waiter in job.waiters { waiter.resume(returning: result) }
     }
 
+    /// Makes one attempt at a transfer and reports its outcome to the queue.
     private func performTransfer(_ id: TransferID) async {
         // The transfer was cancelled or paused before its task started, so there is nothing to stop.
         guard let job = jobs[id], !queue.isStopping(id) else { return stopped(id) }
@@ -217,6 +222,7 @@ actor ContentTransfers {
         }
     }
 
+    /// Reports the end of an attempt that was stopped to the queue.
     private func stopped(_ id: TransferID) {
         // Replace the signal: a late one must not stop the next attempt.
         jobs[id]?.stop = Wakeup()

@@ -97,6 +97,7 @@ public final class TransferProgress: Sendable {
         }
     }
 
+    /// Sends a request of the app, unless the work has ended or `change` returns false.
     private func sendRequest(_ wish: Request, if change: (inout sending State) -> Bool) {
         if state.withLock({ state in !state.isFinished && change(&state) }) { request(wish) }
     }
@@ -136,6 +137,7 @@ public final class TransferProgress: Sendable {
 
     func removeObserver(_ id: Int) { state.withLock { $0.observers[id] = nil } }
 
+    /// Changes the state. Calls the observers if `body` returns true.
     private func change(_ body: (inout sending State) -> Bool) {
         let observers = state.withLock { state in body(&state) ? Array(state.observers.values) : [] }
         for observer in observers { observer() }

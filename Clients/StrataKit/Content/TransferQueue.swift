@@ -123,7 +123,7 @@ struct TransferQueue: Sendable {
         switch transfers[id]?.state {
         case nil: enqueue(id, transfer: Transfer(rank: rank, state: .waiting))
         case .stopping(let earlier): transfers[id]?.state = .stopping(addedAgain: max(earlier ?? rank, rank))
-        case .waiting: improve(id, to: rank)
+        case .waiting: moveForward(id, to: rank)
         case .running, .delayed, .paused, .pausing:
             let better = max(transfers[id]?.rank ?? rank, rank)
             transfers[id]?.rank = better
@@ -133,7 +133,7 @@ struct TransferQueue: Sendable {
 
     mutating func succeeded(_ id: TransferID) -> [Action] {
         guard case .running = transfers[id]?.state else { return [] }
-        release(id)
+        freeSlot(of: id)
         transfers[id] = nil
         return startNext()
     }
@@ -146,7 +146,7 @@ struct TransferQueue: Sendable {
         _ id: TransferID, failure: RequestFailure, madeProgress: Bool, at now: Instant, random: Double
     ) -> [Action] {
         guard var transfer = transfers[id], case .running = transfer.state else { return [] }
-        release(id)
+        freeSlot(of: id)
         if madeProgress { transfer.counter.progressed() }
         let decision = transfer.counter.tryFailed(failure, isConnected: isConnected, policy: policy, random: random)
         switch decision {
@@ -220,11 +220,11 @@ struct TransferQueue: Sendable {
         guard let transfer = transfers[id] else { return [] }
         switch transfer.state {
         case .stopping(let addedAgain):
-            release(id)
+            freeSlot(of: id)
             transfers[id] = nil
             if let addedAgain { enqueue(id, transfer: Transfer(rank: addedAgain, state: .waiting)) }
         case .pausing(let isResumed):
-            release(id)
+            freeSlot(of: id)
             if isResumed { enqueue(id, transfer: transfer) } else { transfers[id]?.state = .paused }
         case .waiting, .running, .delayed, .paused: return []
         }
@@ -233,7 +233,7 @@ struct TransferQueue: Sendable {
 
     /// Requeues the delayed transfers that are due.
     mutating func timerDue(at now: Instant) -> [Action] {
-        retry(delayed.filter { $0.value <= now })
+        enqueueDelayed(delayed.filter { $0.value <= now })
         return startNext()
     }
 
@@ -242,7 +242,7 @@ struct TransferQueue: Sendable {
     mutating func connectionChanged(isConnected: Bool) -> [Action] {
         self.isConnected = isConnected
         guard isConnected else { return [] }
-        retry(delayed)
+        enqueueDelayed(delayed)
         return startNext()
     }
 
@@ -272,18 +272,20 @@ struct TransferQueue: Sendable {
         return .start(id)
     }
 
-    private mutating func release(_ id: TransferID) {
+    /// Ends the use of a slot by a transfer whose attempt has ended.
+    private mutating func freeSlot(of id: TransferID) {
         if id.isUpload { runningUploads -= 1 } else { runningDownloads -= 1 }
     }
 
-    private mutating func retry(_ due: [TransferID: Instant]) {
+    private mutating func enqueueDelayed(_ due: [TransferID: Instant]) {
         for id in due.keys {
             delayed[id] = nil
             if let transfer = transfers[id] { enqueue(id, transfer: transfer) }
         }
     }
 
-    private mutating func improve(_ id: TransferID, to rank: Rank) {
+    /// Raises the rank of a waiting transfer. A lower rank has no effect.
+    private mutating func moveForward(_ id: TransferID, to rank: Rank) {
         guard var transfer = transfers[id], transfer.rank < rank else { return }
         withdraw(id)
         transfer.rank = rank
@@ -301,6 +303,7 @@ struct TransferQueue: Sendable {
         }
     }
 
+    /// Removes a waiting transfer from its queue. The caller sets its state.
     private mutating func withdraw(_ id: TransferID) {
         guard let rank = transfers[id]?.rank else { return }
         if id.isUpload {

@@ -106,6 +106,8 @@ public struct NewMessagePart: Hashable, Sendable {
         }
     }
 
+    /// Returns the size of a file in bytes.
+    /// - Throws: `invalidArgument` unless the URL names a regular file that can be read.
     private static func size(of file: URL) throws(StrataError) -> Int {
         guard file.isFileURL else { throw StrataError(.invalidArgument, "fileURL must be the URL of a file") }
         let path = file.resolvingSymlinksInPath().path

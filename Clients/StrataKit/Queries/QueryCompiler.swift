@@ -156,6 +156,7 @@ struct QueryCompiler {
         }
     }
 
+    /// Compares the participants of conversations. The signed-in user is added to a set that is compared as a whole.
     private func participantsCondition(comparison: PredicateOperator, operand: QueryProperty.Operand) -> SQL {
         guard case .list(let values) = operand else { return comparison == .isNotEqualTo ? "TRUE" : "FALSE" }
         switch comparison {

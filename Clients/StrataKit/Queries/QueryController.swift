@@ -156,11 +156,14 @@ public actor QueryController<Element: Queryable> {
         wantRefresh()
     }
 
+    /// Ends the streams of updates, because no further notices arrive.
     private func end() {
         hasEnded = true
         for observer in observers.values { observer.finish() }
     }
 
+    /// Waits for a result that includes all earlier changes of the store.
+    /// - Throws: the error of the last reload.
     private func refresh() async throws {
         let running = refreshing
         wantRefresh()
@@ -186,7 +189,7 @@ public actor QueryController<Element: Queryable> {
         if isKnownOutdated { known = [:] }
         isKnownOutdated = false
         do {
-            pageRead(
+            showPage(
                 try await fetch(window, shownRevision == revision ? objects.map(\.id) : [], known), revision: revision)
             failure = nil
         } catch {
@@ -196,7 +199,8 @@ public actor QueryController<Element: Queryable> {
         if isRefreshWanted { wantRefresh() }
     }
 
-    private func pageRead(_ page: ResultPage<Element>, revision: Int) {
+    /// Replaces the objects with those of a page, and sends the differences to the observers.
+    private func showPage(_ page: ResultPage<Element>, revision: Int) {
         let now = page.objects.map(\.object)
         let update = ResultUpdate(from: objects, to: now, updatable: updatableProperties)
         (objects, totalNumberOfObjects) = (now, page.totalCount)

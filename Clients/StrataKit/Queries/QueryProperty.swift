@@ -75,6 +75,8 @@ struct QueryProperty: Hashable, Sendable {
         if case .list(let values) = value.content { values } else { [value] }
     }
 
+    /// Returns the stored form of a value.
+    /// - Throws: `unsupportedPredicate` if the value does not have the type of the property.
     private func stored(_ value: QueryValue) throws -> DatabaseValue {
         guard let stored = storedValue(value.content) else {
             throw unsupported("\(name) cannot be compared with \(value.content.kind); it needs \(type.words)")
@@ -82,6 +84,7 @@ struct QueryProperty: Hashable, Sendable {
         return stored
     }
 
+    /// Returns the stored form of a value; nil if it does not have the type of the property.
     private func storedValue(_ value: QueryValue.Content) -> DatabaseValue? {
         switch (type, value) {
         case (.bool, .bool(let bool)): (bool ? 1 : 0).databaseValue

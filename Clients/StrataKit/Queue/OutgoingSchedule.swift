@@ -82,6 +82,7 @@ struct OutgoingSchedule: Sendable {
             .map(\.id)
     }
 
+    /// Adds the next steps of a lane, up to the first operation that must wait.
     private mutating func fillLane(_ operations: [QueuedOperation], lane: Lane, into steps: inout [Step]) {
         guard retries[lane] == nil else { return }
         var before = 0
@@ -107,6 +108,8 @@ struct OutgoingSchedule: Sendable {
         }
     }
 
+    /// Returns the transport of an operation; nil if it must wait.
+    /// - Parameter before: the number of unanswered requests before it in the lane.
     private func transport(of operation: QueuedOperation, before: Int) -> Transport? {
         if operation.change.isCreate {
             let all = inFlight.values.count { $0 != .rest }
@@ -115,6 +118,7 @@ struct OutgoingSchedule: Sendable {
         return before == 0 && inFlight.values.count { $0 == .rest } < Self.requests ? .rest : nil
     }
 
+    /// Adds receipts up to the limit. They do not wait for each other.
     private mutating func fillReceipts(_ operations: [QueuedOperation], queue: OutgoingQueue, into steps: inout [Step])
     {
         var room = Self.receipts - operations.count { inFlight[$0.id] != nil }

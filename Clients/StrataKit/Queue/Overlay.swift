@@ -61,6 +61,7 @@ enum Overlay {
         return place / Position.wireStep <= position
     }
 
+    /// Returns a message as it is shown until the server has it; nil if its operation names no conversation.
     private static func unsent(
         _ message: LocalChange.NewMessage, operation: QueuedOperation, me: UserID
     ) -> MessageRecord? {
@@ -124,6 +125,7 @@ enum Overlay {
         return shown
     }
 
+    /// Returns true if the server has carried out the operation, and the applied changes do not include it yet.
     private static func isAhead(_ operation: QueuedOperation, of applied: Int64) -> Bool {
         guard case .answered(let positions) = operation.state, let position = positions.conversation else {
             return false
@@ -131,6 +133,7 @@ enum Overlay {
         return position > applied
     }
 
+    /// Returns a conversation as it is shown until the server has it. A draft is invisible.
     private static func draft(_ new: LocalChange.NewConversation, operation: QueuedOperation) -> ConversationRecord? {
         guard let id = operation.conversation else { return nil }
         return ConversationRecord(

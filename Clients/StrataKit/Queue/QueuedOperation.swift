@@ -134,6 +134,7 @@ enum PartChange: Codable, Hashable, Sendable {
         }
     }
 
+    /// Returns the change with other parts. A change without parts is returned unchanged.
     func withParts(_ parts: [PartRecord]) -> PartChange {
         switch (self, parts.first) {
         case (.add, let part?): .add(part)
@@ -217,6 +218,7 @@ extension LocalChange {
         }
     }
 
+    /// Returns the change with other parts. A change without parts is returned unchanged.
     func withParts(_ parts: [PartRecord]) -> LocalChange {
         switch self {
         case .sendMessage(var message):

@@ -59,6 +59,7 @@ enum StoreFile {
         }
     }
 
+    /// Throws `SQLITE_CORRUPT` if the database is damaged.
     private static func checkIntegrity(of database: some DatabaseReader) throws {
         let problems = try database.read { try String.fetchAll($0, sql: "PRAGMA quick_check(1)") }
         guard problems == ["ok"] else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problems.first) }
@@ -162,6 +163,7 @@ enum StoreFile {
         let record: String
     }
 
+    /// Reads the failures that are readable; none if the damaged store cannot be opened.
     private static func readableFailures(of damaged: URL) -> [SavedRow] {
         guard let old = try? readOnly(damaged) else { return [] }
         defer { try? old.close() }
@@ -215,6 +217,7 @@ enum StoreFile {
         }
     }
 
+    /// Returns the highest sequence number that the damaged store has assigned; 0 if it cannot be read.
     private static func lastSequence(in old: DatabaseQueue) -> Int64 {
         let value = try? old.read {
             try DatabaseValue.fetchOne($0, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'")
@@ -239,6 +242,7 @@ enum StoreFile {
         }
     }
 
+    /// Removes the store, and the files of an interrupted rebuilding.
     static func remove(_ url: URL) throws {
         // Remove the rebuilt store first, because the library would install it as the store.
         for name in ["rebuilt", "rebuilding", "damaged", "found-damaged"] {

@@ -76,6 +76,7 @@ struct StoreReader {
         return conversation
     }
 
+    /// Returns the id of the conversation into which this one was merged, otherwise the same id.
     func resolve(_ id: ConversationID) throws -> ConversationID {
         try db.cachedStatement(sql: "SELECT conversation FROM alias WHERE id = ?")
             .one([id.blob], in: db) { ConversationID(rawValue: $0[0]) } ?? id

@@ -122,6 +122,7 @@ extension StoreTransaction {
         if next == nil { try endBlocks() }
     }
 
+    /// Stores the server's state of a block. A block of an unknown user creates a minimal identity.
     func setBlockedByServer(_ isBlocked: Bool, _ user: UserID) throws {
         guard var record = try identity(user) ?? (isBlocked ? IdentityRecord(userID: user) : nil) else { return }
         record.isBlocked = isBlocked ? true : nil
@@ -129,6 +130,7 @@ extension StoreTransaction {
         try setIdentity(user, to: record)
     }
 
+    /// Begins the list again with its first page. Loads of single conversations have no list, so they are ignored.
     func restart(list load: SyncLoad) {
         switch load {
         case .conversations: cursor.listing?.nextConversations = nil
@@ -164,7 +166,7 @@ extension StoreTransaction {
         try touch(id)
     }
 
-    func wantsHistory(of id: ConversationID) throws -> Bool { try progress(of: id)?.goal != nil }
+    func hasHistoryGoal(of id: ConversationID) throws -> Bool { try progress(of: id)?.goal != nil }
 
     /// Returns the number of messages still to be fetched, according to the conversation's counts. For
     /// ``HistoryGoal/firstUnread`` only unread messages are counted, because the server does not report the number of
@@ -228,7 +230,7 @@ extension StoreTransaction {
     /// Determines which touched conversations still need older messages.
     func settleGoals() throws {
         var wanted: [(id: ConversationID, newest: Int64)] = []
-        for id in conversationOrder where try isHistoryWanted(of: id) {
+        for id in conversationOrder where try advanceGoal(of: id) {
             let newest = try db.cachedStatement(sql: "SELECT last_sent_at FROM conversation WHERE id = ?")
                 .one([id.blob], in: db) { $0[0] as Int64? }
             wanted.append((id, (newest ?? nil) ?? .min))
@@ -236,7 +238,9 @@ extension StoreTransaction {
         findings.historyWanted = wanted.sorted { $0.newest > $1.newest }.map(\.id)
     }
 
-    private func isHistoryWanted(of id: ConversationID) throws -> Bool {
+    /// Replaces a reached goal with the goal that follows it.
+    /// - Returns: true if the conversation has a goal that is not reached.
+    private func advanceGoal(of id: ConversationID) throws -> Bool {
         while let progress = try progress(of: id), let goal = progress.goal {
             guard try isReached(goal, progress: progress, in: id) else { return true }
             try updateProgress(of: id) { $0.goal = goal.next }

@@ -76,6 +76,7 @@ extension StoreTransaction {
         return record
     }
 
+    /// Returns a conversation with its pending operations applied; nil if it does not exist.
     private func shown(_ id: ConversationID) throws -> ConversationRecord? {
         try Overlay.conversation(
             try conversation(id), with: queue.operations(in: id), applied: try progress(of: id)?.applied ?? 0, me: me,
@@ -88,6 +89,7 @@ extension StoreTransaction {
         }
     }
 
+    /// Returns the creation of a conversation that is still a draft; otherwise nil.
     private func draft(of id: ConversationID) -> QueuedOperation? {
         queue.operations(in: id).first { if case .createConversation = $0.change { $0.state == .draft } else { false } }
     }
@@ -178,6 +180,8 @@ extension StoreTransaction {
         return Dictionary(grouping: all, by: \.0).mapValues { $0.map(\.1) }
     }
 
+    /// Returns true if the message is shown as unread.
+    /// - Throws: `messageDeleted` if the message is not on this device; `objectNotSent` if the server does not have it.
     private func isUnread(_ id: MessageID, in conversation: ConversationID) throws -> Bool {
         let server = try touch(id, in: conversation)?.server
         guard let shown = Overlay.message(server, with: queue.operations(on: id, in: conversation), me: me),
@@ -248,6 +252,7 @@ extension StoreTransaction {
             .map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
     }
 
+    /// Returns the creation of a conversation if no request for it has been sent; otherwise nil.
     private func unsentCreation(of id: ConversationID) -> QueuedOperation? {
         queue.operations(in: id)
             .first { operation in

@@ -143,7 +143,7 @@ extension StoreTransaction {
     /// Handles the permanent refusal of an operation. Its effect is reverted; a message stays, marked as failed.
     func operationRefused(_ id: UUID, error: StrataError) throws {
         guard let operation = queue[id], operation.isUnanswered || operation.state == .draft else { return }
-        if error.code == .conversationDeleted, try isGone(operation) { return try removeOperation(operation) }
+        if error.code == .conversationDeleted, try acceptDeletion(operation) { return try removeOperation(operation) }
         // An earlier attempt reached the server, and the message has already arrived from there.
         if case .sendMessage(let new) = operation.change, try message(new.id, in: operation.conversation) != nil {
             return try removeOperation(operation)
@@ -170,9 +170,9 @@ extension StoreTransaction {
         }
     }
 
-    /// Handles a deletion whose object no longer exists on the server, so that nothing has to be reverted.
+    /// Deletes the object of a refused deletion, because it does not exist on the server either.
     /// - Returns: false if the operation is not a deletion.
-    private func isGone(_ operation: QueuedOperation) throws -> Bool {
+    private func acceptDeletion(_ operation: QueuedOperation) throws -> Bool {
         switch operation.change {
         case .deleteMessage(let id, _):
             guard let touched = try touch(id, in: operation.conversation) else { return true }
@@ -212,6 +212,7 @@ extension StoreTransaction {
         }
     }
 
+    /// Adds a failure to those that the app is notified of.
     private func report(_ operation: QueuedOperation, error: StrataError) {
         findings.failures.append(
             OperationFailure(
@@ -257,6 +258,7 @@ extension StoreTransaction {
         }
     }
 
+    /// Returns true if the stored objects contain the change of an answered operation.
     private func isOver(
         _ operation: QueuedOperation, positions: QueuedOperation.Positions, in id: ConversationID,
         open: (ConversationID, Int64)?
@@ -274,6 +276,7 @@ extension StoreTransaction {
         return position <= progress.applied
     }
 
+    /// Returns true if the object of a deletion is no longer stored.
     private func isGone(_ change: LocalChange, in id: ConversationID) throws -> Bool {
         if case .deleteMessage(let message, _) = change { return try self.message(message, in: id) == nil }
         return try progress(of: id) == nil

@@ -110,6 +110,7 @@ extension StoreTransaction {
         }
     }
 
+    /// Applies a deletion: of the messages up to `from_position` if the packet has it, otherwise of the conversation.
     private func deleteConversation(_ id: ConversationID, body: JSONValue) throws {
         let from = body["data"]["from_position"]
         if !from.isNull {
@@ -126,6 +127,7 @@ extension StoreTransaction {
         }
     }
 
+    /// Removes a conversation, its messages, and its failed operations. Pending operations stay.
     func forgetConversation(_ id: ConversationID) throws {
         for message in try messageIDs(in: id) { try setMessage(message, in: id, to: nil) }
         try setConversation(id, to: nil)
@@ -148,6 +150,7 @@ extension StoreTransaction {
 
     // MARK: Identities and announcements
 
+    /// Returns true if later entries of the user's own log have been applied.
     private func isOutdated(_ body: JSONValue) -> Bool {
         WireObjects.position(body["user_position"]).map { $0 < cursor.userPosition } ?? false
     }
@@ -158,10 +161,8 @@ extension StoreTransaction {
         case "create":
             if let identity = WireObjects.identity(body["data"]) { try storeFullIdentity(identity, isFollowed: true) }
         case "update":
-            if let told = (body["data"].array ?? []).last(where: { $0["property"].string == "blocked" })?["value"].bool
-            {
-                try setBlockedByServer(told, user)
-            }
+            let block = (body["data"].array ?? []).last { $0["property"].string == "blocked" }
+            if let isBlocked = block?["value"].bool { try setBlockedByServer(isBlocked, user) }
             guard var record = try identity(user) else { return }
             let lastSeen = record.lastSeenAt
             for operation in body["data"].array ?? [] {

@@ -58,6 +58,7 @@ extension StoreTransaction {
         return changed
     }
 
+    /// Stores the server's state of a message separately while operations are pending, and removes it afterwards.
     private func saveServerMessage(_ touched: TouchedMessage, id: MessageID, isPending: Bool) throws {
         let wasPending = wasPending(id, in: touched.before?.conversation ?? touched.conversation)
         if isPending, let server = touched.server {
@@ -197,6 +198,7 @@ extension StoreTransaction {
         for user in participants { try insert.execute(arguments: [user.rawValue, id.blob]) }
     }
 
+    /// Stores the server's state of a conversation separately while operations are pending, and removes it afterwards.
     private func saveServerConversation(_ id: ConversationID, server: ConversationRecord?, isPending: Bool) throws {
         if isPending, let server {
             try db.cachedStatement(sql: "INSERT OR REPLACE INTO conversation_server (id, record) VALUES (?, ?)")
@@ -225,6 +227,7 @@ extension StoreTransaction {
         }
     }
 
+    /// Stores the server's state of an identity separately while operations are pending, and removes it afterwards.
     private func saveServerIdentity(_ touched: TouchedIdentity, user: UserID, isPending: Bool) throws {
         if isPending, let server = touched.server {
             guard !wasPending(user) || server != touched.serverBefore else { return }

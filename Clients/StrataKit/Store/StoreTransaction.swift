@@ -129,6 +129,7 @@ final class StoreTransaction {
         messages[id]?.conversation = record?.conversation ?? conversation
     }
 
+    /// Changes the conversation of a touched message.
     func move(_ id: MessageID, to conversation: ConversationID) { messages[id]?.conversation = conversation }
 
     /// Loads a message and marks it for recomputation.
@@ -199,6 +200,7 @@ final class StoreTransaction {
         identities[user]?.server = record
     }
 
+    /// Returns the server's state of an announcement.
     func announcement(_ id: AnnouncementID) throws -> AnnouncementRecord? {
         if let known = announcements[id] { return known.now }
         var record = try reader.announcementRecord(id)
@@ -211,6 +213,7 @@ final class StoreTransaction {
         return record
     }
 
+    /// Replaces the server's state of an announcement; nil removes it.
     func setAnnouncement(_ id: AnnouncementID, to record: AnnouncementRecord?) throws {
         _ = try announcement(id)
         announcements[id]?.now = record
@@ -218,6 +221,8 @@ final class StoreTransaction {
 
     // MARK: State before the transaction
 
+    /// Returns the server's state that was stored separately because operations were pending; nil if the server has no
+    /// such object.
     private func serverRecord<Record: Decodable>(
         _ type: Record.Type, from table: String, column: String = "id", id: some DatabaseValueConvertible
     ) throws -> Record? {

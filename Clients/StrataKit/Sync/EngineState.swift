@@ -127,6 +127,7 @@ struct EngineRequests {
         schedule.nextSteps(for: queue, hasSocket: hasSocket, now: now)
     }
 
+    /// Records the conversation to which a request is sent.
     mutating func sent(_ operation: QueuedOperation) { targets[operation.id] = operation.conversation }
 
     /// Reports the answer to a request.

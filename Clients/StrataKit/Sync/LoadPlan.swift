@@ -2,16 +2,17 @@
 import ProtocolClient
 import StrataModel
 
-/// A resource to load over REST.
+/// A load over REST: one page of a list, one conversation, or one page of its messages.
+///
+/// `next`: the path and query of the page of a list; nil: the first page.
 enum SyncLoad: Hashable, Sendable {
-    /// A page of the list of conversations; nil: the first page.
     case conversations(next: String?)
     case identities(next: String?)
     case announcements(next: String?)
     case blocks(next: String?)
     /// A conversation that received a change but is not on this device.
     case conversation(ConversationID)
-    /// A page of a conversation's older messages.
+    /// The next page of a conversation's older messages. The load is added again while more messages are needed.
     case history(ConversationID)
 }
 
@@ -25,7 +26,8 @@ struct LoadPlan: Sendable {
     /// The maximum number of concurrent loads of single conversations and their messages.
     static let parallel = 4
 
-    /// Loads of single conversations and their messages that have not begun, in order.
+    /// Loads of single conversations and their messages that have not begun: due retries first, then in order of
+    /// addition.
     private var waiting: [SyncLoad] = []
     /// The start of each load in progress, as a count of packets that includes the discarded ones.
     private var inProgress: [SyncLoad: Int] = [:]
@@ -35,8 +37,7 @@ struct LoadPlan: Sendable {
     private var failures: [SyncLoad: (times: Int, retry: Instant)] = [:]
     private let retries = RetryPolicy()
 
-    /// The loads in progress.
-    var awaited: Set<SyncLoad> { Set(inProgress.keys) }
+    var loadsInProgress: Set<SyncLoad> { Set(inProgress.keys) }
     /// True if no load is waiting, in progress or awaiting a retry. List loads that have not begun are not counted: the
     /// caller of ``nextLoads(for:at:)`` keeps them.
     var isEmpty: Bool { waiting.isEmpty && inProgress.isEmpty && failures.isEmpty }
@@ -85,6 +86,7 @@ struct LoadPlan: Sendable {
         return begun
     }
 
+    /// Returns the next load of each list that is not complete.
     private static func lists(_ listing: SyncCursor.Listing?) -> [SyncLoad] {
         guard let listing else { return [] }
         var lists: [SyncLoad] = []
@@ -125,6 +127,7 @@ struct LoadPlan: Sendable {
         trim()
     }
 
+    /// Discards the packets that no load in progress needs.
     private mutating func trim() {
         let first = inProgress.values.min() ?? discardedCount + packets.count
         packets.removeFirst(first - discardedCount)
@@ -141,7 +144,7 @@ extension SyncLoad {
     }
 }
 
-/// A page of a load. A load may need several pages.
+/// The request for a page. A load of older messages continues with the next page if a page contains no message.
 struct LoadPage: Hashable, Sendable {
     /// The path and query, relative to the base URL.
     var path: String
@@ -161,8 +164,8 @@ extension StoreTransaction {
     }
 
     /// Stores a page of a load.
-    /// - Parameter next: the start of the next page; nil after the last page.
-    /// - Returns: the next page of the same load; nil if the load is complete.
+    /// - Parameter next: the path and query of the next page; nil after the last page.
+    /// - Returns: the next page, if a page of older messages was empty; otherwise nil.
     func storePage(_ json: JSONValue, of load: SyncLoad, page: LoadPage, next: String?) throws -> LoadPage? {
         switch load {
         case .conversations: try storeConversationPage(json, next: next)

@@ -4,6 +4,7 @@ import NetKit
 import StrataModel
 
 extension SyncEngine {
+    /// Creates the transfers of this engine; nil if the store has no usable content folder.
     func makeTransfers() -> ContentTransfers? {
         guard let url = contentFolder, let folder = try? ContentFolder(url: url) else { return nil }
         let server = ProtocolContentServer(client: dependencies.server) { [weak self] in await self?.token }
@@ -229,6 +230,8 @@ extension SyncEngine {
         }
     }
 
+    /// Uploads the parts of an operation that the server does not have. After a failure it cancels the other uploads.
+    /// - Throws: the first failure.
     private func upload(_ operation: QueuedOperation, by transfers: ContentTransfers) async throws {
         let parts = operation.change.parts.filter { $0.body == nil && $0.content == nil }
         content.uploadBegan(parts, of: operation.id)

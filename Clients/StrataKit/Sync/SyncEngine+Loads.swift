@@ -91,6 +91,7 @@ extension SyncEngine {
         }
     }
 
+    /// Returns the first page of a load; nil if the load is no longer needed.
     private func page(of load: SyncLoad) throws -> LoadPage? {
         switch load {
         case .conversations(let next):
@@ -110,6 +111,8 @@ extension SyncEngine {
         }
     }
 
+    /// Stores the answer to a load and requests its next page. Discards an answer that was requested on an earlier
+    /// connection.
     func loadAnswered(_ load: SyncLoad, page: LoadPage, answer: RESTResponse, askedOn number: Int?, token: String?) {
         // The load may have been repeated on a later connection. The answer to the earlier request is older than the
         // packets of the replay.

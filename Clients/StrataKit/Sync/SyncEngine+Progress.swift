@@ -69,7 +69,7 @@ extension SyncEngine {
         guard
             let state =
                 try? core.write(
-                    at: 0, { (isWanted: try $0.wantsHistory(of: id), missing: try $0.missingMessages(of: id)) }
+                    at: 0, { (isWanted: try $0.hasHistoryGoal(of: id), missing: try $0.missingMessages(of: id)) }
                 )
                 .value
         else {

@@ -32,6 +32,7 @@ extension SyncEngine {
     @discardableResult
     func attemptEnded(_ how: FirstAttempt) -> Bool { connection.attemptEnded(how) }
 
+    /// Continues with the token of a new session.
     func resume(token: String) {
         connection.signedIn(token)
         connect()
@@ -106,6 +107,7 @@ extension SyncEngine {
         if case .signIn = failure.remedy { connection.isRenewed } else { false }
     }
 
+    /// Abandons the socket without a closing handshake. Its requests count as unanswered.
     func dropSocket() {
         guard let socket = connection.takeSocket() else { return }
         machine.lost()
@@ -118,6 +120,7 @@ extension SyncEngine {
         _ = try? write { try $0.presenceEnded() }
     }
 
+    /// Closes the socket with a closing handshake of at most 1 s.
     func closeSocket() async {
         guard let socket = connection.takeSocket() else { return }
         await socket.close(deadline: .now + .seconds(1))
@@ -209,6 +212,8 @@ extension SyncEngine {
         return rest
     }
 
+    /// Ends the answered operations whose changes the store contains. Further packets of the last packet's change may
+    /// follow, so operations with that change wait.
     private func finishOperations(after last: ReceivedPacket?, in store: StoreTransaction) throws {
         guard !store.queue.isEmpty else { return }
         let open = last.flatMap { packet -> (ConversationID, Int64)? in

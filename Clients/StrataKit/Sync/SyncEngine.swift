@@ -125,7 +125,7 @@ actor SyncEngine {
         }
         performSyncActions(machine.timerDue(at: now))
         if requests.takeFinish(at: now) { finishOperations() }
-        work()
+        beginNext()
     }
 
     var random: Double { .random(in: 0..<1) }
@@ -158,6 +158,7 @@ actor SyncEngine {
         }
     }
 
+    /// Runs one transaction for the app, and starts the requests that result from it.
     func change<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
         let value = try write(body)
         proceed()
@@ -251,11 +252,12 @@ actor SyncEngine {
 
     /// Starts the next loads and requests, and resets the timer.
     func proceed() {
-        work()
+        beginNext()
         timerChanged.signal()
     }
 
-    private func work() {
+    /// Starts the next loads and requests.
+    private func beginNext() {
         performSyncActions(machine.nextActions(for: core.cursor, at: .now))
         sendPending()
     }
@@ -310,6 +312,7 @@ actor SyncEngine {
 
     static func requestID(_ operation: UUID) -> String { "change-\(operation.lowercaseText)" }
 
+    /// Returns the operation of a request id; nil if the request belongs to no operation.
     static func operation(_ requestID: String) -> UUID? {
         requestID.hasPrefix("change-") ? UUID(text: requestID.dropFirst("change-".count).utf8) : nil
     }

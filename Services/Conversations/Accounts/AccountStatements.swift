@@ -140,7 +140,7 @@ struct OpenSession: PostgresQuery {
 
     struct Row: Decodable {
         let outcome: String
-        let told: UserLogEntries?
+        let logEntries: UserLogEntries?
         /// The identity, if a session was opened.
         let identity: IdentityRow?
     }

@@ -8,8 +8,8 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about blocks between users. The effects of a block are implemented where messages and
-/// conversations are written.
+/// Answers the calls about blocks between users. The writes of messages and conversations apply blocks to them;
+/// gateways apply blocks to typing and presence.
 struct BlockHandler: CallHandler {
     private let support: ServiceContext
     private var database: Database { support.database }
@@ -24,14 +24,18 @@ struct BlockHandler: CallHandler {
 
     // MARK: Change
 
+    /// Carries out the change once for its idempotency key. A repetition is answered from the record.
     private func change(_ request: ProtoChangeBlocksRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
             context)
-        return ProtoChangePlace(try await support.idempotent(caller) { try await change(request, for: caller) })
+        return ProtoChangePlace(try await support.idempotent(caller) { try await carryOut(request, for: caller) })
     }
 
-    private func change(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> LogPosition? {
+    /// Writes the change and notifies the gateways of the users concerned.
+    /// - Returns: the change's log position; ``LogPosition/empty`` if nothing changed. nil if it was committed earlier
+    ///   with the same idempotency key, or if another request is committing it.
+    private func carryOut(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> LogPosition? {
         if let mostNames = support.quotas.blocked.map({ 4 * $0 + 1000 }),
             request.operations.reduce(0, { $0 + $1.userIds.count }) > mostNames
         {
@@ -57,6 +61,7 @@ struct BlockHandler: CallHandler {
 
     // MARK: Read
 
+    /// Lists one page of the blocked users with their basic identities, and the number of all blocked users.
     private func list(_ request: ProtoListBlocksRequest, in context: RPCContext) async throws -> ProtoListBlocksResponse
     {
         let caller = try Caller(app: request.appID, user: request.userID, context)
@@ -74,6 +79,7 @@ struct BlockHandler: CallHandler {
         }
     }
 
+    /// Lists one page of the users with whom the caller has a block, in either direction.
     private func pairs(
         _ request: ProtoListBlocksRequest, in context: RPCContext
     ) async throws -> ProtoBlockPairsResponse {
@@ -81,7 +87,7 @@ struct BlockHandler: CallHandler {
         let pageSize = Int64(min(max(Int(request.pageSize), 1), BlocksAPI.pairsPageSize))
         let rows = try await database.runExclusive(
             BlockPairs(
-                app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : "",
+                app: caller.app, user: caller.user, from: request.hasFromUserID ? request.fromUserID : nil,
                 pageSize: pageSize), for: caller)
         return .with {
             $0.blocked = rows.filter(\.isOwn).map(\.userID)
@@ -101,11 +107,14 @@ struct ChangeBlocks: WriteQuery {
 
     static let statement = WriteStatement(
         "block.change", columns: "r.*", function: "conversations.change_blocks", arguments: (1...4).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(userPosition: "r.position"))
+        record: WriteStatement.RecordExpressions(userPosition: "r.position"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .jsonb(operations), Value(limit)] }
 
     struct Row: Decodable {
+        /// - `ok`: blocks have changed.
+        /// - `none`: nothing changed.
+        /// - `too_many`: refused, because the user would have blocked more users than the limit.
         let outcome: String
         let change: Change?
 
@@ -113,13 +122,14 @@ struct ChangeBlocks: WriteQuery {
             let position: Position
             private let blocked: [UserID]
             private let unblocked: [UserID]
-            private let told: UserLogEntries
+            /// The new entries in the logs of the user and of all users that were blocked or unblocked.
+            private let logEntries: UserLogEntries
 
             /// Returns the notices for the gateways of the users concerned.
             func notices(of user: UserID, in app: AppID) throws(PostgresError) -> [UserNotice] {
                 let own = UserChange.Content.blocksChanged(blocked: blocked, unblocked: unblocked)
                 let blockedNow = Set(blocked)
-                return try told.entries.map { entry in
+                return try logEntries.entries.map { entry in
                     let change = UserChange(
                         appID: app, user: entry.user, position: entry.position, createdAt: entry.createdAt,
                         content: entry.user == user ? own : .blockedBy(user, isBlocked: blockedNow.contains(entry.user))
@@ -156,14 +166,14 @@ struct ListBlocks: PostgresQuery {
 struct BlockPairs: PostgresQuery {
     let app: AppID
     let user: UserID
-    /// The last user of the previous page. Empty: the first page.
-    let from: String
+    /// The last user of the previous page. nil: the first page.
+    let from: String?
     let pageSize: Int64
 
     static let statement = Statement(
         "block.pairs", sql: "SELECT * FROM conversations.block_pairs($1, $2, $3, $4)", isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(from), .int8(pageSize)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(from ?? ""), .int8(pageSize)] }
 
     struct Row: Decodable {
         let userID: String

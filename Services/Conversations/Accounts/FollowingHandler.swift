@@ -22,7 +22,7 @@ struct FollowingHandler: CallHandler {
         router.register(ConversationsAPI.follow) { try await self.follow($0, in: $1) }
         router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, in: $1) }
         router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, in: $1) }
-        router.register(ConversationsAPI.followed) { try await self.followed($0, in: $1) }
+        router.register(ConversationsAPI.followed) { try await self.listAllFollowed($0, in: $1) }
     }
 
     private func listFollowed(
@@ -48,10 +48,12 @@ struct FollowingHandler: CallHandler {
         let caller = try Caller(
             app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
             context)
-        return ProtoChangePlace(try await support.idempotent(caller) { try await follow(request, for: caller) })
+        return ProtoChangePlace(try await support.idempotent(caller) { try await carryOut(request, for: caller) })
     }
 
-    private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> LogPosition? {
+    /// Writes the change and notifies the user's gateways.
+    /// - Returns: the change's log position. nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(_ request: ProtoFollowRequest, for caller: Caller) async throws -> LogPosition? {
         guard request.followed.count <= Self.batchLimit else {
             throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users")
         }
@@ -79,10 +81,12 @@ struct FollowingHandler: CallHandler {
         let caller = try Caller(
             app: request.appID, user: request.userID, idempotencyKey: request.hasMutation ? request.mutation : nil,
             context)
-        return ProtoChangePlace(try await support.idempotent(caller) { try await unfollow(request, for: caller) })
+        return ProtoChangePlace(try await support.idempotent(caller) { try await carryOut(request, for: caller) })
     }
 
-    private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> LogPosition? {
+    /// Writes the change and notifies the user's gateways.
+    /// - Returns: the change's log position. nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> LogPosition? {
         let query = Unfollow(app: caller.app, user: caller.user, followed: request.followed)
         guard let written = try await support.write(query, for: caller) else { return nil }
         guard written.row.outcome == "ok", let place = written.row.place else { return written.place ?? .empty }
@@ -100,8 +104,9 @@ struct FollowingHandler: CallHandler {
         return .with { $0.isFollowed = isFollowed }
     }
 
-    private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse
-    {
+    private func listAllFollowed(
+        _ request: ProtoFollowedRequest, in context: RPCContext
+    ) async throws -> ProtoFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runExclusive(
             ListAllFollowed(app: caller.app, user: caller.user), for: caller)

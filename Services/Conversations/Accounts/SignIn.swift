@@ -88,7 +88,7 @@ struct SignIn: Sendable {
             accepted.increment()
             guard let identity = try row.identity?.identity else { throw Failure.unexpected }
             // Notify the user's other devices and all followers.
-            announcer.announce(identity, to: try row.told?.entries, in: app)
+            announcer.announce(identity, to: try row.logEntries?.entries, in: app)
             return Opened(sessionToken: session, identity: identity)
         } catch {
             throw Failure(reading: error)

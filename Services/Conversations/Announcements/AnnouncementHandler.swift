@@ -92,7 +92,7 @@ struct AnnouncementHandler: CallHandler {
             isRepeated: written.row.outcome == "repeated")
         guard !sent.isRepeated else { return sent }
         support.publisher.notify(
-            (try written.row.told?.entries ?? [])
+            (try written.row.logEntries?.entries ?? [])
                 .map { entry in
                     let announcement = Announcement(
                         id: id, position: entry.position, sender: sender.shown, sentAt: sent.sentAt, parts: parts,
@@ -205,7 +205,7 @@ struct AnnouncementHandler: CallHandler {
         return try await write(
             GiveAnnouncementReceipt(
                 app: caller.app, user: caller.user, announcement: id, status: Int64(status.rawValue)), for: caller,
-            telling: .announcementStatus(id, status))
+            notifying: .announcementStatus(id, status))
     }
 
     private func deleteAnnouncement(
@@ -217,11 +217,13 @@ struct AnnouncementHandler: CallHandler {
         let id = try AnnouncementID(contract: request.announcementID)
         return try await write(
             RemoveAnnouncement(app: caller.app, user: caller.user, announcement: id), for: caller,
-            telling: .announcementDeleted(id))
+            notifying: .announcementDeleted(id))
     }
 
+    /// Writes a change in the user's own log, once for its idempotency key, and notifies the user's gateways of
+    /// `content`.
     private func write<Query: WriteQuery>(
-        _ query: Query, for caller: Caller, telling content: UserChange.Content
+        _ query: Query, for caller: Caller, notifying content: UserChange.Content
     ) async throws -> ProtoChangePlace where Query.Row == UserEntryRow {
         let place = try await support.idempotent(caller) { () async throws -> LogPosition? in
             guard let written = try await support.write(query, for: caller) else { return nil }

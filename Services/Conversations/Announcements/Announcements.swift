@@ -81,7 +81,7 @@ struct Announce: WriteQuery {
     static let statement = WriteStatement(
         "announcement.send", columns: "r.*", function: "conversations.announce",
         arguments: ["$1", "$2", "$3", "$4", "$5::text[]", "$6", "$7", "$8"],
-        place: WriteStatement.RecordExpressions(), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -93,7 +93,7 @@ struct Announce: WriteQuery {
     struct Row: Decodable {
         let outcome: String
         let sent: GetSentAnnouncement.Row?
-        let told: UserLogEntries?
+        let logEntries: UserLogEntries?
     }
 }
 

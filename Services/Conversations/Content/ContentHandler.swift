@@ -26,6 +26,7 @@ struct ContentHandler: CallHandler {
         router.register(AccountAPI.forgetContents) { try await self.forgetContents($0, in: $1) }
     }
 
+    /// Registers a content before its upload, within the quotas.
     private func createContent(_ request: ProtoCreateContentRequest, in context: RPCContext) async throws -> ProtoEmpty
     {
         let caller = try Caller(app: request.appID, user: request.owner, context)
@@ -53,6 +54,7 @@ struct ContentHandler: CallHandler {
         }
     }
 
+    /// Marks a content as uploaded.
     private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty
     {
         let id = try ContentID(contract: request.contentID)
@@ -84,6 +86,8 @@ struct ContentHandler: CallHandler {
         }
     }
 
+    /// Dooms contents that have long been unreferenced, and returns doomed contents. The caller removes their bytes and
+    /// then forgets them.
     private func sweepContents(
         _ request: ProtoSweepContentsRequest, in context: RPCContext
     ) async throws -> ProtoSweepContentsResponse {

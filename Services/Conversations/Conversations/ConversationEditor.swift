@@ -40,13 +40,15 @@ struct ConversationEditor: Sendable {
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         return try await support.idempotent(caller) {
-            try await patchConversation(request, for: caller)
+            try await carryOut(request, for: caller)
         } answer: {
             ([], $0.place)
         }
     }
 
-    private func patchConversation(
+    /// Writes the patch, publishes its changes, and notifies the gateways of added users.
+    /// - Returns: the changes and the patch's log position. nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(
         _ request: ProtoPatchConversationRequest, for caller: Caller
     ) async throws -> ([Change], LogPosition)? {
         let id = try ConversationID(contract: request.conversationID)
@@ -97,8 +99,8 @@ struct ConversationEditor: Sendable {
                 })
         }
         // Users who remove themselves see that change and no later one.
-        let told = patched.removed.contains(caller.user) ? changes.first : changes.last
-        return (changes, written.place ?? LogPosition(position: told?.position))
+        let lastVisible = patched.removed.contains(caller.user) ? changes.first : changes.last
+        return (changes, written.place ?? LogPosition(position: lastVisible?.position))
     }
 
     /// Returns the named users that are participants after the patch.
@@ -115,6 +117,8 @@ struct ConversationEditor: Sendable {
         return users.map(\.rawValue)
     }
 
+    /// Reads the result of a patch.
+    /// - Throws: the ``StrataModel/Failure`` of a refused patch.
     private func patched(_ row: PatchConversation.Row) throws -> Patched {
         let outcome = row.outcome
         if outcome == "too_many" {
@@ -172,12 +176,12 @@ struct ConversationEditor: Sendable {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
-        return try await support.idempotent(caller) { try await deleteConversation(request, for: caller) }
+        return try await support.idempotent(caller) { try await carryOut(request, for: caller) }
     }
 
-    private func deleteConversation(
-        _ request: ProtoDeleteConversationRequest, for caller: Caller
-    ) async throws -> LogPosition? {
+    /// Writes the deletion, publishes its change, and notifies the gateways of the users concerned.
+    /// - Returns: the change's log position. nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> LogPosition? {
         let id = try ConversationID(contract: request.conversationID)
         guard let mode = DeletionMode(rawValue: request.mode) else {
             throw Failure.invalid("mode", reason: "must be all_participants or my_devices")
@@ -216,6 +220,8 @@ struct ConversationEditor: Sendable {
         var former: [UserNotice] = []
     }
 
+    /// Reads the result of a deletion.
+    /// - Throws: the ``StrataModel/Failure`` of a refused deletion.
     private func deleted(
         _ row: DeleteConversation.Row, of id: ConversationID, mode: DeletionMode, by caller: Caller
     ) throws(Failure) -> Deleted {

@@ -53,6 +53,8 @@ struct ConversationHandler: CallHandler {
         }
     }
 
+    /// Creates or finds the conversation, publishes its creation, and notifies the gateways of its participants.
+    /// - Returns: nil in the cases of ``ServiceContext/write(_:for:on:)``.
     private func carryOut(
         _ request: ProtoCreateConversationRequest, for caller: Caller
     ) async throws -> ProtoCreateConversationResponse? {
@@ -207,14 +209,17 @@ struct ConversationHandler: CallHandler {
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         var readUpTo: Int64?
         let place = try await support.idempotent(caller) {
-            try await markAllRead(request, for: caller, readUpTo: &readUpTo)
+            try await carryOut(request, for: caller, readUpTo: &readUpTo)
         }
         var answer = ProtoChangePlace(place)
         if let readUpTo { answer.readUpTo = readUpTo }
         return answer
     }
 
-    private func markAllRead(
+    /// Writes the change and publishes it.
+    /// - Parameter readUpTo: receives the position up to which all messages are read.
+    /// - Returns: the change's log position. nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(
         _ request: ProtoMarkAllReadRequest, for caller: Caller, readUpTo: inout Int64?
     ) async throws -> LogPosition? {
         let id = try ConversationID(contract: request.conversationID)

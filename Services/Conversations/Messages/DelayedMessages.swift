@@ -111,6 +111,8 @@ struct DelayedMessages: Service {
         return hasFailed ? Self.longestPause : found.pause
     }
 
+    /// Finds the due messages of some apps.
+    /// - Returns: the messages, and the time until another message may be due.
     private func findDue() async throws -> (waiting: [AppID: Work], pause: Duration) {
         let rows = try await support.database.runExclusive(
             DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)),

@@ -39,7 +39,7 @@ struct MessageHandler: CallHandler {
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
         return try await support.idempotent(caller) {
-            try await sendMessage(request, for: caller)
+            try await carryOut(request, for: caller)
         } answer: { earlier in
             guard let id = earlier.object.map({ MessageID(rawValue: $0) }) else { throw Failure.notFound("message") }
             let message = try await message(
@@ -51,7 +51,9 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    private func sendMessage(
+    /// Writes the message and publishes it.
+    /// - Returns: nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(
         _ request: ProtoSendMessageRequest, for caller: Caller
     ) async throws -> ProtoSendMessageResponse? {
         let (id, conversation) = (
@@ -250,10 +252,12 @@ struct MessageHandler: CallHandler {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             idempotencyKey: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.idempotent(caller) { try await deleteMessage(request, for: caller) })
+        return ProtoChangePlace(try await support.idempotent(caller) { try await carryOut(request, for: caller) })
     }
 
-    private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> LogPosition? {
+    /// Writes the deletion, publishes its change, and notifies the gateways of the users concerned.
+    /// - Returns: the change's log position. nil in the cases of ``ServiceContext/write(_:for:on:)``.
+    private func carryOut(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> LogPosition? {
         let id = try MessageID(contract: request.messageID)
         guard let mode = DeletionMode(rawValue: request.mode) else {
             throw Failure.invalid("mode", reason: "must be all_participants or my_devices")

@@ -85,6 +85,7 @@ struct PartHandler: CallHandler {
         }
     }
 
+    /// Reads the message, edits its parts, and writes them unless another edit was committed meanwhile.
     private func editOnce(
         _ id: MessageID, as request: ProtoEditPartsRequest, for caller: Caller
     ) async throws -> Attempt {

@@ -75,6 +75,7 @@ final class ReceiptGatherer: Sendable {
         return try result.get()
     }
 
+    /// Waits for ``window``, writes all waiting receipts, and answers their callers.
     private func gather() async {
         if window > .zero { try? await Task.sleep(for: window) }
         let receipts = waiting.withLock { waiting in

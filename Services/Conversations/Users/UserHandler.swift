@@ -77,7 +77,7 @@ struct UserHandler: CallHandler {
             }
             guard let identity = try written.row.identity?.identity else { throw Failure.unexpected }
             support.directory.forget(user, in: caller.app)
-            announcer.announce(identity, to: try written.row.told?.entries, in: caller.app)
+            announcer.announce(identity, to: try written.row.logEntries?.entries, in: caller.app)
             return .empty
         }
         return ProtoEmpty()
@@ -85,6 +85,7 @@ struct UserHandler: CallHandler {
 
     // MARK: Access
 
+    /// Suspends a user and closes their sockets, or lifts the suspension.
     private func suspend(_ request: ProtoSuspendUserRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
@@ -218,6 +219,7 @@ struct UserHandler: CallHandler {
         return badges
     }
 
+    /// Sets the app's own count if the request has one, and returns the badge.
     private func badge(_ request: ProtoBadgeRequest, in context: RPCContext) async throws -> ProtoBadgeResponse {
         let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         let user = try Self.user(request.userID)
@@ -250,7 +252,7 @@ struct UserHandler: CallHandler {
             support.directory.forget(user, in: caller.app)
             closeSockets(of: user, in: caller.app)
             announcer.announce(
-                Identity(basic: BasicIdentity(userID: user)), to: try written.row.told?.entries, in: caller.app)
+                Identity(basic: BasicIdentity(userID: user)), to: try written.row.logEntries?.entries, in: caller.app)
             erasures.wake()
             return .empty
         }

@@ -22,7 +22,7 @@ struct WriteIdentity: WriteQuery {
         columns:
             "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityRow.selected(from: "(r.profile)"))",
         function: "conversations.write_identity", arguments: ["$1", "$2", "$3", "$4::jsonb", "$5::jsonb", "$6::jsonb"],
-        place: WriteStatement.RecordExpressions())
+        record: WriteStatement.RecordExpressions())
 
     var parameters: [Value] {
         [
@@ -33,7 +33,7 @@ struct WriteIdentity: WriteQuery {
 
     struct Row: Decodable {
         let outcome: String
-        let told: UserLogEntries?
+        let logEntries: UserLogEntries?
         /// The identity, for the outcomes `ok` and `none`.
         let identity: IdentityRow?
     }
@@ -49,7 +49,7 @@ struct SuspendUser: WriteQuery {
 
     static let statement = WriteStatement(
         "user.suspend", columns: "r AS outcome", function: "conversations.suspend_user", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .bool(isSuspended)] }
 }
@@ -92,7 +92,7 @@ struct EndUserSessions: WriteQuery {
     static let statement = WriteStatement(
         "session.end_of_user", columns: "r.outcome, r.digests", function: "conversations.end_user_sessions",
         arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.RecordExpressions())
+        record: WriteStatement.RecordExpressions())
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
 
@@ -117,7 +117,7 @@ struct SetApp: WriteQuery {
     static let statement = WriteStatement(
         "app.set", columns: "r AS outcome", function: "conversations.set_app",
         arguments: ["$1", "$2", "$3::int8", "$4", "$5", "$6", "$7::int8"],
-        place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -156,7 +156,7 @@ struct SetBadge: WriteQuery {
 
     static let statement = WriteStatement(
         "badge.set", columns: "r AS outcome", function: "conversations.set_badge", arguments: ["$1", "$2", "$3::int8"],
-        place: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(count)] }
 }
@@ -198,7 +198,7 @@ struct PushNotification: WriteQuery {
     static let statement = WriteStatement(
         "push.notification", columns: "r AS outcome", function: "conversations.push_notification",
         arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb", "$5::text[]::int8[]"],
-        place: WriteStatement.RecordExpressions(outcome: "r"))
+        record: WriteStatement.RecordExpressions(outcome: "r"))
 
     var parameters: [Value] {
         [
@@ -236,14 +236,14 @@ struct EraseUser: WriteQuery {
 
     static let statement = WriteStatement(
         "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"],
-        place: WriteStatement.RecordExpressions(),
+        record: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 
     struct Row: Decodable {
         let outcome: String
-        let told: UserLogEntries?
+        let logEntries: UserLogEntries?
     }
 }
 

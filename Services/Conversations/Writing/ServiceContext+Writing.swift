@@ -89,7 +89,7 @@ struct ChangeNothing: WriteQuery {
 
     static let statement = WriteStatement(
         "mutation.nothing", columns: "r.outcome", function: "conversations.change_nothing", arguments: ["$1", "$2"],
-        place: WriteStatement.RecordExpressions(conversation: "$2"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(conversation: "$2"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
 }

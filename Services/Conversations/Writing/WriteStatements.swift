@@ -24,7 +24,7 @@ struct CreateConversation: WriteQuery {
         columns: "r.outcome, r.created_at AS changed_at, r.user_position, r.user_created_at, (r.view).*",
         function: "conversations.create_conversation",
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11", "$12"],
-        place: WriteStatement.RecordExpressions(
+        record: WriteStatement.RecordExpressions(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
             object: "(r.view).conversation_id"),
         // A found conversation has no change for webhooks to report.
@@ -73,7 +73,7 @@ struct PatchConversation: WriteQuery {
             """,
         function: "conversations.patch_participants", arguments: (1...11).map { "$\($0)" },
         // Users who remove themselves see that change and no later one.
-        place: WriteStatement.RecordExpressions(
+        record: WriteStatement.RecordExpressions(
             conversation: "$3",
             position:
                 "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
@@ -130,7 +130,7 @@ struct DeleteConversation: WriteQuery {
             r.distinct_cleared, r.is_partial, r.former_users, r.former_positions, r.former_times
             """,
         function: "conversations.delete_conversation", arguments: (1...8).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(
+        record: WriteStatement.RecordExpressions(
             conversation: "$3", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
@@ -171,7 +171,7 @@ struct MarkAllRead: WriteQuery {
         columns:
             "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -219,7 +219,7 @@ struct SendMessage: WriteQuery {
     static let statement = WriteStatement(
         "message.send", columns: columns, function: "conversations.send_message",
         arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
+        record: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -279,7 +279,7 @@ struct SendServerMessage: WriteQuery {
     static let statement = WriteStatement(
         "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
         arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
+        record: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
         isIdempotent: true)
 
     var parameters: [Value] { message.parameters + [Value(senderName)] }
@@ -304,7 +304,7 @@ struct DeleteMessage: WriteQuery {
             \(MessageRow.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(
+        record: WriteStatement.RecordExpressions(
             conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
@@ -359,7 +359,7 @@ struct EditParts: WriteQuery {
             \(MessageRow.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
-        place: WriteStatement.RecordExpressions(
+        record: WriteStatement.RecordExpressions(
             conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
 
     var parameters: [Value] {
@@ -401,7 +401,7 @@ struct GiveReceipts: WriteQuery {
             """,
         function: "conversations.give_receipts_of",
         arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -430,7 +430,7 @@ struct Follow: WriteQuery {
     static let statement = WriteStatement(
         "follow.add", columns: "r.*", function: "conversations.follow_users_within",
         arguments: ["$1", "$2", "$3::text[]", "$4"],
-        place: WriteStatement.RecordExpressions(),
+        record: WriteStatement.RecordExpressions(),
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -460,7 +460,7 @@ struct Unfollow: WriteQuery {
 
     static let statement = WriteStatement(
         "follow.end", columns: "r.*", function: "conversations.unfollow_user", arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed)] }
 }
@@ -476,7 +476,7 @@ struct GiveAnnouncementReceipt: WriteQuery {
     static let statement = WriteStatement(
         "announcement.receipt", columns: "r.*", function: "conversations.give_announcement_receipt",
         arguments: ["$1", "$2", "$3", "$4"],
-        place: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
+        record: WriteStatement.RecordExpressions(userPosition: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue), .int8(status)]
@@ -493,7 +493,7 @@ struct RemoveAnnouncement: WriteQuery {
     static let statement = WriteStatement(
         "announcement.remove", columns: "r.*", function: "conversations.remove_announcement",
         arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.RecordExpressions(userPosition: "r.position"))
+        record: WriteStatement.RecordExpressions(userPosition: "r.position"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
 }
@@ -516,7 +516,7 @@ struct SetPushToken: WriteQuery {
     static let statement = WriteStatement(
         "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token",
         arguments: (1...9).map { "$\($0)" },
-        place: WriteStatement.RecordExpressions(outcome: "r"),
+        record: WriteStatement.RecordExpressions(outcome: "r"),
         isIdempotent: true)
 
     var parameters: [Value] {
@@ -538,7 +538,7 @@ struct DeletePushToken: WriteQuery {
     static let statement = WriteStatement(
         "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token",
         arguments: ["$1", "$2", "$3"],
-        place: WriteStatement.RecordExpressions(outcome: "r"),
+        record: WriteStatement.RecordExpressions(outcome: "r"),
         isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(device)] }

@@ -11,6 +11,7 @@ extension GatewayServices {
     /// The default time limit of a call.
     private static let patience = Duration.seconds(10)
 
+    /// Requests data. Unlike a change, the request has no idempotency key.
     private func ask<Request, Response>(
         _ endpoint: Endpoint<Request, Response>, _ trace: TraceID, within patience: Duration = patience,
         _ fill: (inout Request) -> Void
@@ -61,6 +62,7 @@ extension GatewayServices {
 
     // MARK: Access
 
+    /// Suspends a user, or lifts the suspension.
     func suspend(
         _ key: UserKey, _ isSuspended: Bool, as idempotencyKey: IdempotencyKey?, trace: TraceID
     ) async throws(Failure) {

@@ -72,6 +72,9 @@ struct FileContentStore: ContentStore {
         throw .superseded
     }
 
+    /// Writes the bytes to a file.
+    /// - Throws: `wrongLength` unless there are exactly `size` bytes; `brokenOff` if they end with an error;
+    ///   `superseded` if a later upload has replaced the file.
     private func copy<Bytes: AsyncSequence & Sendable>(
         _ bytes: Bytes, to file: OpenFile, size: Int
     ) async throws(ContentStoreError) where Bytes.Element == ByteBuffer {

@@ -141,6 +141,7 @@ struct ConversationFeed {
         return [.checkLater(.repairPause)]
     }
 
+    /// Handles a page of the log. If changes are still missing, another read follows; otherwise the gap is closed.
     mutating func repaired(_ page: ChangePage) -> [Action] {
         isRepairing = false
         var delivered: [Change] = []
@@ -214,6 +215,7 @@ struct ChangeSequencer {
         return takeContinuation()
     }
 
+    /// Keeps a change ahead of the sequence, unless it is a duplicate or beyond ``earlyLimit``.
     private mutating func keep(_ change: Change) {
         let index = early.firstIndex { $0.position >= change.position } ?? early.endIndex
         if index < early.endIndex, early[index].position == change.position { return }

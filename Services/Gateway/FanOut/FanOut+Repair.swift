@@ -98,6 +98,7 @@ extension FanOut {
 
     // MARK: Heads
 
+    /// Schedules the next comparison of heads. It replaces the one that was scheduled.
     func scheduleHeads() {
         heads.timer?.cancel()
         guard !isStopped else { return }

@@ -213,15 +213,15 @@ package final class FanOut: @unchecked Sendable {
         try? await subscriptions.confirmation(of: channels, deadline: .now + .seconds(2))
     }
 
-    // MARK: Baselines
+    // MARK: Sequences
 
-    /// Starts the sequences at the positions up to which a socket has read the logs, where they have not started yet.
+    /// Starts the sequences of conversations that have none at the positions up to which a socket has read the logs.
     /// - Parameter era: the era in which the logs were read. The future fails if the epoch has changed since, because
     ///   the socket is then being closed.
     /// - Returns: for each conversation, the last position passed to the registries. A socket that has read less must
     ///   read on. All later changes reach the registries after the future has succeeded.
-    package func baseline(
-        _ positions: [(id: ConversationID, position: Position)], era: Int
+    package func startSequences(
+        at positions: [(id: ConversationID, position: Position)], era: Int
     ) -> EventLoopFuture<[Position]> {
         loop.submit {
             guard era == self.era else { throw CancellationError() }
@@ -233,8 +233,8 @@ package final class FanOut: @unchecked Sendable {
         }
     }
 
-    /// Starts the sequence of a user's own log, like ``baseline(_:era:)`` does for conversations.
-    package func baseline(of user: UserKey, readTo position: Position, era: Int) -> EventLoopFuture<Position> {
+    /// Starts the sequence of a user's own log, like ``startSequences(at:era:)`` does for conversations.
+    package func startSequence(of user: UserKey, at position: Position, era: Int) -> EventLoopFuture<Position> {
         loop.submit {
             guard era == self.era else { throw CancellationError() }
             guard let subscription = self.users[user] else { return position }

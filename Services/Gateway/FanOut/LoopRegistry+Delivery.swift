@@ -24,7 +24,7 @@ extension LoopRegistry {
         if delivery.isPlainMessage {
             deliverMessage(delivery, in: conversation, stamp: stamp)
         } else {
-            deliverAnything(delivery, in: conversation, stamp: stamp)
+            deliverIndividually(delivery, in: conversation, stamp: stamp)
         }
         applyMembership(of: change, in: conversation)
         flushDeferred()
@@ -67,7 +67,8 @@ extension LoopRegistry {
         }
     }
 
-    private func deliverAnything(_ delivery: Delivery, in conversation: LocalConversation, stamp: Stamp) {
+    /// Delivers a change that is no plain message: its rendering and its visibility can differ for each user.
+    private func deliverIndividually(_ delivery: Delivery, in conversation: LocalConversation, stamp: Stamp) {
         let change = delivery.change
         // A message read from the log may already have been delivered to users or read by them.
         let isMessage = if case .messageCreated(_, _, _?) = change.content { true } else { false }

@@ -54,6 +54,7 @@ extension LoopRegistry {
         }
     }
 
+    /// Returns true if the socket has been sent all changes that the entry presupposes.
     private func isDue(_ change: UserChange, for socket: any RegisteredSocket) -> Bool {
         if change.deletesConversation, socket.isCreatingConversation { return false }
         // The socket must first have learned that the user left the conversation.
@@ -67,6 +68,7 @@ extension LoopRegistry {
             && !conversation.members[index].countState.isPending
     }
 
+    /// Returns the conversation and the socket's index in it; nil if the socket is not attached to it.
     private func place(
         of socket: any RegisteredSocket, in id: ConversationID
     ) -> (conversation: LocalConversation, index: Int)? {
@@ -150,11 +152,11 @@ extension LoopRegistry {
             return sendUserChange(change, to: socket)
         }
         guard conversation.members[index].isHidden else { return }
-        let told = max(conversation.last, conversation.members[index].skip)
-        if told > view.conversation.position {
+        let sentUpTo = max(conversation.last, conversation.members[index].skip)
+        if sentUpTo > view.conversation.position {
             // The user has not seen later changes. A catch-up sends the conversation in its current state.
-            leave(socket, from: conversation, at: told)
-            socket.membershipChanged(.returns(id, after: told))
+            leave(socket, from: conversation, at: sentUpTo)
+            socket.membershipChanged(.returns(id, after: sentUpTo))
         } else {
             sendUserChange(change, to: socket)
             conversation.members[index].isHidden = false

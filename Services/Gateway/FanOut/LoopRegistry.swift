@@ -177,6 +177,8 @@ package final class LoopRegistry: @unchecked Sendable {
         if forgetIfEmpty(conversation) { fanOut.releaseConversations([conversation.id], for: self) }
     }
 
+    /// Forgets a conversation without sockets.
+    /// - Returns: true if it was forgotten. The caller must then release it in the fan-out.
     private func forgetIfEmpty(_ conversation: LocalConversation) -> Bool {
         guard conversation.members.isEmpty, conversation.joining == 0 else { return false }
         conversations[conversation.id] = nil

@@ -80,7 +80,7 @@ final class LongAnswers: Sendable {
                 defer { answers = nil }
                 return answers
             }
-            answers?.next()
+            answers?.beginNext()
         }
     }
 
@@ -137,6 +137,7 @@ final class LongAnswers: Sendable {
         return turn
     }
 
+    /// Resumes the continuation with true when the turn begins: now, or after those of other waiters.
     private func wait(_ user: UserKey, id: UInt64, continuation: CheckedContinuation<Bool, Never>) {
         let isMine: Bool? = state.withLock { state in
             // The task was canceled before it was queued, so `giveUp` found no waiter.
@@ -158,7 +159,8 @@ final class LongAnswers: Sendable {
         waiter?.resume(returning: false)
     }
 
-    private func next() {
+    /// Ends a turn and begins that of the next waiter.
+    private func beginNext() {
         let waiter = state.withLock { state in
             let now = ContinuousClock.now
             let waiter = state.queue.end { [users = state.users] in users[$0]?.bytes(at: now) ?? 0 }

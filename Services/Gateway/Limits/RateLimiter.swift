@@ -28,6 +28,7 @@ final class RateLimiter: Sendable {
 
         init(_ limit: RateLimit) { table = Mutex(BucketTable(limit, at: .now)) }
 
+        /// - Returns: nil if a token was taken, otherwise the time that the client has to wait.
         func take(_ key: RateKey) -> Duration? { table.withLock { $0.take(key, at: .now) } }
     }
 

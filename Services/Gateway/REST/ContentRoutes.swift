@@ -123,6 +123,7 @@ struct ContentRoutes: RESTFeature {
         ]
     }
 
+    /// Returns true if the value of an `If-None-Match` header includes the tag.
     private static func names(_ list: String, tag: String) -> Bool {
         list.split(separator: ",")
             .contains { item in

@@ -58,7 +58,8 @@ struct RootRoutes: RESTFeature {
     }
 }
 
-/// Routes for the protocol's documentation, to which error objects link. They require neither a version nor a session.
+/// Routes for the protocol's documentation, to which error objects link, for the JavaScript client, and for the demo page.
+/// They require neither a version nor a session.
 struct DocsRoutes: RESTFeature {
     let services: GatewayServices
 
@@ -78,15 +79,39 @@ struct DocsRoutes: RESTFeature {
                 asked.answer(ProtocolDocs.serverOpenAPI)
             }
         }
+        addFolder("/client", to: routes) { ProtocolDocs.client[$0] }
+        guard services.settings.servesDemo else { return }
+        addFolder("/demo", to: routes) { ProtocolDocs.demo[$0] }
+    }
+
+    /// Adds the routes of a folder's files. Its `index.html` is the folder's page.
+    private func addFolder(
+        _ path: String, to routes: RESTRoutes, file: @escaping @Sendable (String) -> ProtocolDocs.File?
+    ) {
+        let folder = routes.open(RouterPath(path))
+        for method in [HTTPRequest.Method.get, .head] {
+            if let index = file("index.html") {
+                folder.on(method) { (asked: DocumentRequest, _) throws(Failure) in
+                    asked.hasSlash ? asked.answer(index, policy: DocumentRequest.pagePolicy) : redirect(to: path + "/")
+                }
+            }
+            folder.on(method, ":file") { (asked: DocumentRequest, context) throws(Failure) in
+                guard let found = context.parameters.get("file").flatMap(file) else { throw .notFound("file") }
+                return asked.answer(found)
+            }
+        }
     }
 
     /// Serves the index page. The router treats a path with and without a final slash as one route, but links on the
     /// page need the slash.
     private func index(_ asked: DocumentRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
-        guard !asked.hasSlash else { return asked.answer(ProtocolDocs.index) }
-        // Redirect relative to the public base URL, because a proxy may have removed a prefix from the path.
-        return RESTAnswer(
-            status: .permanentRedirect, headers: [.location: services.renderer.baseURL + "/docs/", .contentLength: "0"])
+        asked.hasSlash ? asked.answer(ProtocolDocs.index) : redirect(to: "/docs/")
+    }
+
+    /// Redirects relative to the public base URL, because a proxy may have removed a prefix from the path.
+    private func redirect(to path: String) -> RESTAnswer {
+        RESTAnswer(
+            status: .permanentRedirect, headers: [.location: services.renderer.baseURL + path, .contentLength: "0"])
     }
 }
 
@@ -112,9 +137,17 @@ private struct DocumentRequest: RESTRequest {
         known = request.headers[.ifNoneMatch]
     }
 
-    func answer(_ file: ProtocolDocs.File) -> RESTAnswer {
+    /// The content security policy of a page that loads its modules, styles and data from its own origin only.
+    static let pagePolicy = """
+        default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+        connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
+        """
+
+    /// - Parameter policy: the content security policy; nil: that of a page of the documentation.
+    func answer(_ file: ProtocolDocs.File, policy: String? = nil) -> RESTAnswer {
         var headers: HTTPFields = [
-            .eTag: file.entityTag, .cacheControl: "no-cache", .contentSecurityPolicy: Self.policy(of: file),
+            .eTag: file.entityTag, .cacheControl: "no-cache",
+            .contentSecurityPolicy: policy ?? Self.policy(of: file),
             .xContentTypeOptions: "nosniff",
         ]
         if isKnown(file.entityTag) { return RESTAnswer(status: .notModified, headers: headers) }

@@ -98,6 +98,7 @@ struct HTTPExchange {
         return .pass
     }
 
+    /// Refuses now, or after the answers to earlier requests.
     private mutating func refuse(_ problem: Refusal) -> Received {
         guard open.isEmpty else {
             refusal = problem

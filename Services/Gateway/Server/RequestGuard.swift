@@ -113,6 +113,7 @@ final class RequestGuard: ChannelDuplexHandler {
         promise?.succeed()
     }
 
+    /// Reserves memory for a part of the body. Returns false if there is not enough.
     private func hold(_ bytes: Int) -> Bool {
         guard let last = bodies.indices.last else { return true }
         guard input.reserve(bytes) else { return false }

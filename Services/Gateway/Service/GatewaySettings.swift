@@ -33,6 +33,8 @@ public struct GatewaySettings: ServiceSettings {
     public var changes = ChangeIntervals()
     /// The settings of rich content.
     public var content = Content()
+    /// True to serve the demo page under `/demo/`. `STRATA_DEMO_PAGE`: default false.
+    public var servesDemo = false
 
     /// Makes settings from the required values. All others have their defaults.
     public init(publicURL: String, redisURL: String, clusterSecret: String, backends: Backends) {
@@ -54,6 +56,7 @@ public struct GatewaySettings: ServiceSettings {
         sockets = try SocketLimits(settings)
         changes = try ChangeIntervals(settings)
         content = try Content(settings)
+        servesDemo = try settings.bool("STRATA_DEMO_PAGE", default: servesDemo)
     }
 
     private static func publicURL(_ settings: Settings) throws -> String {
@@ -316,6 +319,8 @@ extension GatewaySettings {
             rates.trustedProxies = try settings.int("STRATA_TRUSTED_PROXIES", default: rates.trustedProxies, in: 0...16)
         }
 
+        /// Reads a rate limit.
+        /// - Returns: nil for the value `0`, which means no limit; `fallback` if the setting is absent.
         private static func rateLimit(
             _ key: String, in settings: Settings, default fallback: RateLimit?
         ) throws -> RateLimit? {

@@ -57,7 +57,8 @@ struct CatchUpDriver {
 
     /// Performs an effect.
     /// - Returns: the resulting event. nil if the catch-up does not wait for one.
-    /// - Throws: `Failure` if a service call failed; `CancellationError` if this catch-up has been replaced.
+    /// - Throws: `Failure` if a service call failed; `CancellationError` if this catch-up has been replaced,
+    ///   if the socket is closing, or if the database epoch has changed.
     private mutating func perform(_ effect: CatchUp.Effect) async throws -> CatchUp.Event? {
         switch effect {
         case .listen(let conversations):
@@ -70,11 +71,11 @@ struct CatchUpDriver {
             return nil
         case .read(let cursors, let userAfter, let limit):
             return .page(try await read(cursors, userAfter: userAfter, limit: limit))
-        case .lookUp(let request): return .lookedUp(try await services.answer(request, of: key))
-        case .send(let items, let deferredSince):
-            try await send(items, deferredSince: deferredSince)
+        case .lookUp(let request): return .lookedUp(try await services.lookUp(request, for: key))
+        case .send(let items, let stampLimit):
+            try await send(items, stampLimit: stampLimit)
             return .sent
-        case .compare(let positions, let user): return try await compare(positions, user: user)
+        case .reportPositions(let positions, let user): return try await reportPositions(positions, user: user)
         case .attach(let attachment): return .attached(try await whileCurrent { attachment.perform(on: $0) })
         case .scheduleEpochCheck:
             registry.fanOut.scheduleEpochCheck()
@@ -90,6 +91,8 @@ struct CatchUpDriver {
         }
     }
 
+    /// Subscribes to conversations until the catch-up ends. Returns when these subscriptions and that of the user's
+    /// channel are confirmed, after 2 s, or at once while Redis is unavailable.
     private mutating func listen(to conversations: [ConversationID]) async {
         if !conversations.isEmpty {
             joined += conversations
@@ -98,6 +101,10 @@ struct CatchUpDriver {
         await registry.fanOut.confirmation(of: conversations, user: key)
     }
 
+    /// Reads the baseline, then the user's blocks, and stores the blocks in the registry.
+    /// - Parameters:
+    ///   - since: the start of a replay. nil: ``CatchUpTiming/openingMargin`` before the socket opened.
+    ///   - margin: additional time before the opening of the socket. Unused for a replay.
     private func askBaseline(since: Timestamp?, margin: Duration) async throws -> CatchUp.Event {
         let asked = NIODeadline.now()
         let origin = try await whileCurrent { $0.catchUps.schedule.origin(since: since, margin: margin, at: $0.moment) }
@@ -109,6 +116,7 @@ struct CatchUpDriver {
         return .baseline(baseline, took: took)
     }
 
+    /// Reads a page of the logs in the user's turn, and applies its entries about blocks to the registry.
     private func read(
         _ cursors: [ConversationID: Position], userAfter: Position?, limit: Int
     ) async throws(Failure) -> LogPage {
@@ -125,25 +133,33 @@ struct CatchUpDriver {
         return page
     }
 
-    private func compare(
+    /// Reports the positions up to which this catch-up has read to the fan-out.
+    /// - Parameter user: the position in the user's own log. nil: that log is not read.
+    /// - Returns: the fan-out's last positions, up to which the catch-up must read.
+    /// - Throws: `CancellationError` if the database epoch has changed.
+    private func reportPositions(
         _ positions: [(id: ConversationID, position: Position)], user: Position?
     ) async throws -> CatchUp.Event {
-        let lasts = try await registry.fanOut.baseline(positions, era: socket.era).get()
-        guard let user else { return .compared(lasts, user: nil) }
-        return .compared(lasts, user: try await registry.fanOut.baseline(of: key, readTo: user, era: socket.era).get())
+        let lasts = try await registry.fanOut.startSequences(at: positions, era: socket.era).get()
+        guard let user else { return .fanOutPositions(lasts, user: nil) }
+        let userLast = try await registry.fanOut.startSequence(of: key, at: user, era: socket.era).get()
+        return .fanOutPositions(lasts, user: userLast)
     }
 
-    private func send(_ items: [ReplayItem], deferredSince: Timestamp?) async throws {
+    /// Sends items as the channel accepts them.
+    /// - Parameter stampLimit: the latest time that the packets may carry. nil: no limit.
+    private func send(_ items: [ReplayItem], stampLimit: Timestamp?) async throws {
         var next = 0
         while next < items.count {
             try Task.checkCancellation()
             let start = next
-            next = try await whileCurrent { $0.sendReplay(items, from: start, deferredSince: deferredSince) }
+            next = try await whileCurrent { $0.sendReplay(items, from: start, stampLimit: stampLimit) }
             if next < items.count { try await socket.drained() }
         }
     }
 
-    /// Runs `body` on the loop, unless another catch-up has replaced this one by then.
+    /// Runs `body` on the loop.
+    /// - Throws: `CancellationError` if another catch-up has replaced this one, or if the socket is closing.
     private func whileCurrent<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
         let result = try await registry.loop
             .submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
@@ -151,6 +167,7 @@ struct CatchUpDriver {
         return result
     }
 
+    /// Runs `body` on the loop, even if another catch-up has replaced this one.
     private func onLoop(_ body: @escaping @Sendable (Socket) -> Void) async {
         try? await registry.loop.submit { [socket] in body(socket) }.get()
     }
@@ -166,8 +183,10 @@ extension UserChange {
 }
 
 extension GatewayServices {
-    fileprivate func answer(_ request: ViewLookups.Request, of key: UserKey) async throws(Failure) -> ViewLookups.Answer
-    {
+    /// Looks up conversations: several in the user's turn, as many as fit into one answer, or a single one.
+    fileprivate func lookUp(
+        _ request: ViewLookups.Request, for key: UserKey
+    ) async throws(Failure) -> ViewLookups.Answer {
         let call = Call(key)
         switch request {
         case .several(let ids):

@@ -57,6 +57,7 @@ final class IncompleteMessage {
         if growth < 0 { share.release(-growth) } else if !share.reserve(growth) { throw .noRoom }
     }
 
+    /// Starts the time limit of a message when it becomes large, and ends it when the memory is released.
     private func watch(_ context: ChannelHandlerContext) {
         if bytes <= Self.untimedBytes {
             since = nil

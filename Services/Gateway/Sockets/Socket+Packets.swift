@@ -53,13 +53,13 @@ extension Socket {
 
     /// Sends items read from the logs, as far as the channel accepts them and up to the limit for one turn. Call it on
     /// the loop.
-    /// - Parameter deferredSince: the time of the first change that the catch-up has deferred. nil: none.
+    /// - Parameter stampLimit: the latest time that the packets may carry. nil: no limit.
     /// - Returns: the index of the first unsent item. Await ``drained()`` before the next call.
-    func sendReplay(_ items: [ReplayItem], from start: Int, deferredSince: Timestamp? = nil) -> Int {
+    func sendReplay(_ items: [ReplayItem], from start: Int, stampLimit: Timestamp? = nil) -> Int {
         var (index, count) = (start, 0)
         while index < items.count, isOpen, isWritable, count < Self.replayTurnBytes {
             let before = outbox.turnBytes
-            guard sendReplayItem(items[index], at: index, deferredSince: deferredSince) else { break }
+            guard sendReplayItem(items[index], at: index, stampLimit: stampLimit) else { break }
             count += outbox.turnBytes - before
             index += 1
             if outbox.turnBytes > 64 * 1024 { flush() }
@@ -68,7 +68,7 @@ extension Socket {
     }
 
     /// - Returns: false if the item must first be rendered outside the loop.
-    private func sendReplayItem(_ item: ReplayItem, at index: Int, deferredSince: Timestamp?) -> Bool {
+    private func sendReplayItem(_ item: ReplayItem, at index: Int, stampLimit: Timestamp?) -> Bool {
         let ready: Rendering?
         if item.isLong {
             guard let ahead = catchUps.ahead, ahead.isOf(index: index, attempt: catchUps.schedule.attempt),
@@ -83,7 +83,7 @@ extension Socket {
             ready = nil
         }
         let time = item.createdAt ?? outbox.lastStamp
-        outbox.replayReached(time, limit: [membership.waitingSince, deferredSince].compactMap(\.self).min())
+        outbox.replayReached(time, limit: [membership.waitingSince, stampLimit].compactMap(\.self).min())
         switch item {
         case .change(let change): answer(from: change)
         case .conversation(let view, let change):
@@ -116,7 +116,7 @@ extension Socket {
         return Rendering(tails, in: home.services.answers)
     }
 
-    /// Renders the item that ``sendReplay(_:from:deferredSince:)`` found too long. It waits for room in the answer
+    /// Renders the item that ``sendReplay(_:from:stampLimit:)`` found too long. It waits for room in the answer
     /// budget, because it answers no request.
     @concurrent
     func renderAhead() async throws {

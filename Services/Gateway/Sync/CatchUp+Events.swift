@@ -25,8 +25,9 @@ extension CatchUp {
         case lookedUp(ViewLookups.Answer)
         /// The channel has accepted all items.
         case sent
-        /// The fan-out's positions in the conversations of ``Effect/compare(_:user:)``, and in the user's own log.
-        case compared([Position], user: Position?)
+        /// The fan-out's last positions in the conversations of ``Effect/reportPositions(_:user:)``, and in the user's
+        /// own log.
+        case fanOutPositions([Position], user: Position?)
         case attached(Attachment.Refusal)
         case rested
         /// A service call failed.
@@ -38,8 +39,9 @@ extension CatchUp {
         /// Keeps these conversations subscribed until the end, and waits until the subscriptions to them and to the
         /// user's channel are confirmed. Answered by ``Event/listening``.
         case listen([ConversationID])
-        /// Requests the baseline since this time, or else since the socket opened. The margin is subtracted. Answered
-        /// by ``Event/baseline(_:took:)``.
+        /// Requests the baseline. Answered by ``Event/baseline(_:took:)``.
+        /// - since: the start of a replay. nil: ``CatchUpTiming/openingMargin`` and `margin` before the socket opened.
+        /// - margin: unused for a replay.
         case askBaseline(since: Timestamp?, margin: Duration)
         /// Passes on the time and the epoch that the database showed a moment ago.
         case learn(Timestamp, epoch: String)
@@ -48,12 +50,12 @@ extension CatchUp {
         case read([ConversationID: Position], userAfter: Position?, limit: Int)
         /// Looks up conversations. Answered by ``Event/lookedUp(_:)``.
         case lookUp(ViewLookups.Request)
-        /// Sends these items as the channel accepts them, stamped no later than `deferredSince`. Answered by
-        /// ``Event/sent``.
-        case send([ReplayItem], deferredSince: Timestamp?)
+        /// Sends these items as the channel accepts them. Answered by ``Event/sent``.
+        /// - stampLimit: the latest time that the packets may carry. nil: no limit.
+        case send([ReplayItem], stampLimit: Timestamp?)
         /// Reports the end positions of the reading to the fan-out and requests its positions. Answered by
-        /// ``Event/compared(_:user:)``.
-        case compare([(id: ConversationID, position: Position)], user: Position?)
+        /// ``Event/fanOutPositions(_:user:)``.
+        case reportPositions([(id: ConversationID, position: Position)], user: Position?)
         /// Attaches the socket on its loop. Answered by ``Event/attached(_:)``.
         case attach(Attachment)
         /// Tells the fan-out that the database history may have changed.

@@ -28,7 +28,7 @@ package struct CatchUp: Sendable {
         case makingRoom
         case lookingUp(ConversationID)
         case sending
-        case comparing([(id: ConversationID, position: Position)])
+        case reportingPositions([(id: ConversationID, position: Position)])
         case attaching
         case resting(isInDoubt: Bool)
         case ended
@@ -125,10 +125,10 @@ package struct CatchUp: Sendable {
         case (.reading, .page(let page)): return handlePage(page)
         case (.makingRoom, .sent):
             keepCheckpoint()
-            return workOn()
+            return continueStep()
         case (.lookingUp(let id), .lookedUp(let answer)): return lookedUp(answer, for: id)
         case (.sending, .sent): return piecesEnded()
-        case (.comparing(let positions), .compared(let lasts, let userLast)):
+        case (.reportingPositions(let positions), .fanOutPositions(let lasts, let userLast)):
             for (entry, last) in zip(positions, lasts) { plan.fanOutIsAt(last, in: entry.id) }
             if let userLast { plan.userFanOutIsAt(userLast) }
             return plan.isEverythingRead ? attach() : stepEnded()
@@ -179,11 +179,11 @@ package struct CatchUp: Sendable {
         case .join(let new): return [join(new, isFirst: false)]
         case .show(let unshown):
             step = StepInHand(pieces: unshown.map { .show($0) }[...], views: ViewLookups(of: unshown))
-            return workOn()
+            return continueStep()
         // Conversations in which the fan-out is ahead, or that it follows only from now on, are read again.
-        case .compare(let positions, let userPosition):
-            state = .comparing(positions)
-            return [.compare(positions, user: userPosition)]
+        case .reportPositions(let positions, let userPosition):
+            state = .reportingPositions(positions)
+            return [.reportPositions(positions, user: userPosition)]
         }
     }
 
@@ -221,11 +221,12 @@ package struct CatchUp: Sendable {
         plan.releaseWhatIsNamed(in: page)
         let page = plan.deferConversations(from: plan.due(page), for: user)
         step = StepInHand(page: page, pieces: page.entries.map { .entry($0) }[...])
-        step.views = ViewLookups(of: step.pieces.compactMap { needed(for: $0) })
-        return workOn()
+        step.views = ViewLookups(of: step.pieces.compactMap { neededLookUp(for: $0) })
+        return continueStep()
     }
 
-    private func needed(for piece: Piece) -> ConversationID? {
+    /// Returns the conversation that must be looked up for a piece; nil if there is none.
+    private func neededLookUp(for piece: Piece) -> ConversationID? {
         switch piece {
         case .entry(.change(let change)): plan.needsLookUp(change, by: user) ? change.conversationID : nil
         case .entry(.userChange(let change)):
@@ -235,13 +236,14 @@ package struct CatchUp: Sendable {
         }
     }
 
-    private mutating func workOn() -> [Effect] {
+    /// Works on the pieces of the step until an effect must be performed, or ends the step.
+    private mutating func continueStep() -> [Effect] {
         while let piece = step.pieces.first {
-            if let id = needed(for: piece), !step.items.isEmpty, !step.views.has(id) {
+            if let id = neededLookUp(for: piece), !step.items.isEmpty, !step.views.has(id) {
                 state = .makingRoom
                 return [send()]
             }
-            if let id = begin(piece), let question = lookUp(id, for: piece) { return [question] }
+            if let id = beginPiece(piece), let question = lookUp(id, for: piece) { return [question] }
             step.pieces.removeFirst()
         }
         guard !step.items.isEmpty else { return piecesEnded() }
@@ -252,12 +254,12 @@ package struct CatchUp: Sendable {
     private mutating func send() -> Effect {
         let items = step.items
         step.items = []
-        return .send(items, deferredSince: deferredSince)
+        return .send(items, stampLimit: stampLimit)
     }
 
-    /// The latest time that packets may show while conversations are deferred. A replay from the client's time repeats
-    /// the margin before it, so packets need not show earlier times.
-    private var deferredSince: Timestamp? {
+    /// The latest time that packets may carry while conversations are deferred; nil: no limit. A replay from the
+    /// client's time repeats the margin before it, so packets need not carry earlier times.
+    private var stampLimit: Timestamp? {
         guard case .replay(let since) = reason else { return plan.deferredSince }
         return plan.deferredSince.map { max($0, since.advanced(by: CatchUpTiming.replayMargin)) }
     }
@@ -291,7 +293,7 @@ package struct CatchUp: Sendable {
     private mutating func lookedUp(_ answer: ViewLookups.Answer, for id: ConversationID) -> [Effect] {
         do throws(Failure) {
             try step.views.answered(answer)
-            return goOnLookingUp(id)
+            return continueLookUp(id)
         } catch {
             return failed(error)
         }
@@ -300,31 +302,31 @@ package struct CatchUp: Sendable {
     private mutating func lookUpFailed(_ failure: Failure, of id: ConversationID) -> [Effect] {
         do throws(Failure) {
             try step.views.failed(failure)
-            return goOnLookingUp(id)
+            return continueLookUp(id)
         } catch {
             return failed(error)
         }
     }
 
-    private mutating func goOnLookingUp(_ id: ConversationID) -> [Effect] {
-        guard let piece = step.pieces.first else { return workOn() }
+    private mutating func continueLookUp(_ id: ConversationID) -> [Effect] {
+        guard let piece = step.pieces.first else { return continueStep() }
         if let question = lookUp(id, for: piece) { return [question] }
         step.pieces.removeFirst()
-        return workOn()
+        return continueStep()
     }
 
     // MARK: Items to send
 
     /// Begins a piece.
     /// - Returns: the conversation that must be looked up first; nil if the piece is done.
-    private mutating func begin(_ piece: Piece) -> ConversationID? {
+    private mutating func beginPiece(_ piece: Piece) -> ConversationID? {
         switch piece {
         case .show(let id): return id
         case .entry(.skipped(let id, let position)): plan.advance(id, to: position)
         case .entry(.userChange(let change)):
-            take(change)
+            applyUserChange(change)
             step.items.append(.userChange(change))
-            return needed(for: piece)
+            return neededLookUp(for: piece)
         case .entry(.change(let change)):
             switch plan.decide(on: change, for: user) {
             case .nothing: break
@@ -336,7 +338,8 @@ package struct CatchUp: Sendable {
         return nil
     }
 
-    private mutating func take(_ change: UserChange) {
+    /// Updates the plan by an entry of the user's own log.
+    private mutating func applyUserChange(_ change: UserChange) {
         plan.advanceUser(to: change.position)
         switch change.content {
         case .conversationHidden(let id, _, let wholly):

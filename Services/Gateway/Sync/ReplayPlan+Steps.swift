@@ -14,7 +14,7 @@ extension ReplayPlan {
         case show([ConversationID])
         /// Reports the end positions of the reading to the fan-out and requests its positions. If ``isEverythingRead``
         /// still holds, attaches the socket. All of this happens on its loop.
-        case compare([(id: ConversationID, position: Position)], user: Position?)
+        case reportPositions([(id: ConversationID, position: Position)], user: Position?)
     }
 
     /// Returns the next step.
@@ -35,7 +35,7 @@ extension ReplayPlan {
             scheduleRead(of: unverified)
             return .read(pendingCursors, userAfter: userPosition)
         }
-        return .compare(memberPositions, user: userPosition)
+        return .reportPositions(memberPositions, user: userPosition)
     }
 
     // MARK: Effect of a change on the client
@@ -101,6 +101,8 @@ extension ReplayPlan {
         return true
     }
 
+    /// Applies a change to the plan.
+    /// - Returns: true if the change is sent.
     private mutating func shouldSend(_ change: Change, by user: UserID) -> Bool {
         let id = change.conversationID
         switch change.content {

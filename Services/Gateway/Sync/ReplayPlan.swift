@@ -291,6 +291,8 @@ package struct ReplayPlan: Sendable {
 
     mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
 
+    /// Applies the counts of a page whose entries have been sent, and ends the reading of logs that have been read to
+    /// their ends.
     mutating func finish(_ page: LogPage) {
         if page.reachesHeads { isUserLogPending = false }
         for id in reading {
@@ -352,6 +354,7 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.showing.isNeeded = true
     }
 
+    /// Records that the client was sent the conversation in this state.
     mutating func shown(_ view: ConversationView) {
         let id = view.conversation.id
         conversations[id]?.showing.position = view.conversation.position
@@ -413,6 +416,7 @@ package struct ReplayPlan: Sendable {
         conversations[id]?.showing.isGone = false
     }
 
+    /// Records that the conversation's counts have to be sent in a summary.
     mutating func countsChanged(in id: ConversationID) { conversations[id]?.isSummaryPending = true }
 
     // MARK: Attaching and summaries

@@ -29,11 +29,11 @@ public final class MetadataService: StrataService {
     /// - Throws: an error if a setting is invalid.
     public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
-        let writes = try settings.postgres.pool(
+        let shared = try settings.postgres.pool(
             "metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger)
-        let recordedApps = RecordedApps(database: writes, logger: logger)
+        let recordedApps = RecordedApps(database: shared, logger: logger)
         let store = MetadataStore(
-            writes: writes,
+            shared: shared,
             exclusive: try settings.postgres.pool(
                 "metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
             limits: settings.limits, recordedApps: recordedApps)
@@ -51,7 +51,7 @@ public final class MetadataService: StrataService {
     }
 
     /// The components to run, in the order of dependency.
-    public var services: [any Service] { [store.writes, store.exclusive, redis, epoch, recordedApps, server] }
+    public var services: [any Service] { [store.shared, store.exclusive, redis, epoch, recordedApps, server] }
 
     /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -59,7 +59,7 @@ public final class MetadataService: StrataService {
     /// Adds a readiness check that requires an answer of the database. Redis is not checked: without it, patches still
     /// succeed, and gateways find them by position.
     public func addChecks(to health: Health) {
-        health.add("postgres") { [store] in try await store.writes.check(within: .seconds(1)) }
+        health.add("postgres") { [store] in try await store.shared.check(within: .seconds(1)) }
     }
 }
 

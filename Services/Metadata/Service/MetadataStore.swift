@@ -10,7 +10,7 @@ import StrataModel
 /// The statements of the service. The functions of schema `metadata` (Shared/Schema) document their guarantees.
 struct MetadataStore: Sendable {
     /// The pool for short patches. A transaction contains a group of them.
-    let writes: PostgresPool
+    let shared: PostgresPool
     /// The pool that runs each statement alone in its transaction: large patches, which can take long, and lookups of
     /// idempotency keys.
     let exclusive: PostgresPool
@@ -44,6 +44,8 @@ struct MetadataStore: Sendable {
         }
     }
 
+    /// Commits a small patch in a shared transaction, and a large one in its own. A patch that turns out to be large is
+    /// repeated in its own transaction.
     /// - Returns: nil if the patch was committed earlier with the same idempotency key, or if another request is
     ///   committing it.
     private func carryOut(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed? {
@@ -66,6 +68,7 @@ struct MetadataStore: Sendable {
         return Committed(change: change, place: written.place ?? LogPosition(position: change?.position))
     }
 
+    /// Runs the statement in one of the pools.
     /// - Returns: nil in the cases of ``carryOut(_:deadline:)``.
     private func write(
         _ query: PatchMetadata, of patch: MetadataPatch, deadline: ContinuousClock.Instant
@@ -73,7 +76,7 @@ struct MetadataStore: Sendable {
         let (statement, parameters) = query.statement(
             by: patch.actor, in: patch.app, as: patch.idempotencyKey,
             isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
-        let pool = query.isShared ? writes : exclusive
+        let pool = query.isShared ? shared : exclusive
         let rows: Rows
         do {
             rows = try await pool.query(
@@ -117,6 +120,7 @@ struct PatchMetadata: WriteQuery {
     let actor: UserID
     /// The operations as JSON.
     let operations: String
+    /// The connection and request that caused the change; nil unless a socket did.
     let origin: Change.Origin?
     /// The maximum number of keys in the resulting tree; nil: no limit.
     let maxTreeKeys: Int?
@@ -133,7 +137,7 @@ struct PatchMetadata: WriteQuery {
             "$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8",
             "$9::boolean",
         ],
-        place: WriteStatement.RecordExpressions(conversation: "$2::uuid", position: "r.position"))
+        record: WriteStatement.RecordExpressions(conversation: "$2::uuid", position: "r.position"))
 
     var parameters: [Value] {
         [
@@ -144,13 +148,21 @@ struct PatchMetadata: WriteQuery {
     }
 
     struct Row: Decodable {
+        /// - `ok`: the tree has changed.
+        /// - `none`: nothing changed.
+        /// - `large`: refused, because the patch would write too many rows for a shared transaction.
+        /// - `not_found`, `deleted`: refused, because the conversation does not exist, or was deleted.
+        /// - `access_denied`: refused, because the actor is not a participant.
+        /// - `too_many_keys`, `too_large`: refused, because the resulting tree would exceed a limit.
         let outcome: String
         let change: Change?
 
         struct Change: Decodable {
             let position: Position
             let createdAt: StrataModel.Timestamp
+            /// The number of messages the conversation has had after this change, deleted ones included.
             let messageCount: Int64
+            /// The changed values as JSON, see ``MetadataJSON``.
             let effects: String
         }
     }

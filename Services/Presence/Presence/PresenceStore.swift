@@ -27,10 +27,11 @@ struct PresenceStore: Sweepable {
 
         var member: String { "\(app):\(id)" }
         var shard: Int { Channels.presenceShard(app: app, user: id) }
+        /// The `KEYS` of ``PresenceScripts``: leases, record, deadlines of the shard, and the user's channel.
         var keys: [String] {
             let shard = shard
             return [
-                "pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", "pd:{\(shard)}",
+                "pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", PresenceStore.deadlines(of: shard),
                 Channels.presence(app: app, user: id),
             ]
         }
@@ -48,8 +49,10 @@ struct PresenceStore: Sweepable {
     private let periods: PresencePeriods
     private let timeout: Duration
     private let scripts: PresenceScripts
-    private let settled = Counter(label: "strata_presence_leases_swept_total")
-    private let dropped = Counter(label: "strata_presence_members_dropped_total")
+    /// The number of users settled by sweeps. A user with several expired leases counts once.
+    private let settledUsers = Counter(label: "strata_presence_leases_swept_total")
+    /// The number of invalid members removed from deadlines.
+    private let droppedMembers = Counter(label: "strata_presence_members_dropped_total")
 
     init(redis: RedisClient, periods: PresencePeriods, timeout: Duration, scripts: PresenceScripts = PresenceScripts())
     {
@@ -72,6 +75,9 @@ struct PresenceStore: Sweepable {
         )
     }
 
+    /// Evaluates the scripts in one pipeline.
+    /// - Returns: the replies, in the order of the calls.
+    /// - Throws: the first error of a script.
     private func perform(_ calls: [Call], deadline: ContinuousClock.Instant) async throws -> [RedisValue] {
         try await redis.evaluateAll(calls, deadline: min(deadline, .now + timeout)).map { try $0.get() }
     }
@@ -112,7 +118,8 @@ struct PresenceStore: Sweepable {
         _ = try await perform(calls, deadline: deadline)
     }
 
-    /// Returns the presence of users, in their order. Expired leases do not count, even before they are swept.
+    /// Returns the presence of users, in their order, and settles them: expired leases are removed, and a changed
+    /// status is published.
     func find(_ users: [User], deadline: ContinuousClock.Instant) async throws -> [Found] {
         let calls = try users.map { try call(scripts.get, for: $0) }
         return try await perform(calls, deadline: deadline)
@@ -129,42 +136,44 @@ struct PresenceStore: Sweepable {
     }
 
     func sweep(_ shards: [Int]) async -> [SweepFinding] {
-        let looks: [Call] = shards.map {
+        let requests: [Call] = shards.map {
             (scripts.due, [Self.deadlines(of: $0)], [.integer(Int64(periods.sweepBatch))])
         }
-        var calls: [(look: Int, call: Call)] = []
+        var calls: [(index: Int, call: Call)] = []
         var findings: [SweepFinding] = []
-        for (look, result) in await redis.evaluateAll(looks, deadline: .now + timeout).enumerated() {
-            let (finding, due) = finding(result, on: shards[look])
+        for (index, result) in await redis.evaluateAll(requests, deadline: .now + timeout).enumerated() {
+            let (finding, due) = finding(result, on: shards[index])
             findings.append(finding)
-            calls += due.map { (look, $0) }
+            calls += due.map { (index, $0) }
         }
         guard !calls.isEmpty else { return findings }
         // Only settled members are no longer due. If a call fails, the sweep counts as failed; otherwise it would be
         // repeated immediately and find the same members.
         for (call, result) in zip(calls, await redis.evaluateAll(calls.map { $0.call }, deadline: .now + timeout)) {
             guard case .success(let reply) = result else {
-                findings[call.look] = .failed
+                findings[call.index] = .failed
                 continue
             }
             if call.call.script.name == scripts.drop.name {
-                dropped.increment(by: reply.int ?? 0)
+                droppedMembers.increment(by: reply.int ?? 0)
             } else {
-                settled.increment()
+                settledUsers.increment()
             }
         }
         return findings
     }
 
+    /// Returns the key of a shard's deadlines.
     private static func deadlines(of shard: Int) -> String { "pd:{\(shard)}" }
 
-    /// Returns the finding for a shard, and the calls that settle the users found.
+    /// Interprets the reply of ``PresenceScripts/due`` for a shard.
+    /// - Returns: the finding, and the calls that settle due users or remove invalid members.
     private func finding(_ result: Result<RedisValue, RedisError>, on shard: Int) -> (SweepFinding, [Call]) {
         guard case .success(let reply) = result else { return (.failed, []) }
         if let wait = reply.int { return (.nothing(next: wait < 0 ? nil : .milliseconds(wait)), []) }
         guard let elements = reply.array, let late = elements.first?.int else { return (.failed, []) }
         var due: [Call] = []
-        var strange: [RedisArgument] = []
+        var invalid: [RedisArgument] = []
         for element in elements.dropFirst() {
             guard let bytes = element.bytes else { continue }
             // A member in another spelling is not the key that the script for this user would settle.
@@ -173,12 +182,12 @@ struct PresenceStore: Sweepable {
             {
                 due.append(call)
             } else {
-                strange.append(.bytes(bytes))
+                invalid.append(.bytes(bytes))
             }
         }
         let isBatchFull = due.count >= periods.sweepBatch
         // Remove members that name no user. No lease settles them, so every sweep would find them first.
-        if !strange.isEmpty { due.append((scripts.drop, [Self.deadlines(of: shard)], strange)) }
+        if !invalid.isEmpty { due.append((scripts.drop, [Self.deadlines(of: shard)], invalid)) }
         return (.work(lateness: .milliseconds(late), isBatchFull: isBatchFull), due)
     }
 }

@@ -102,9 +102,9 @@ struct Verifier: Service {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.activationLoop() }
-                group.addTask { await self.again(every: .seconds(5)) { try await self.limit() } }
+                group.addTask { await self.repeatTask(every: .seconds(5)) { try await self.limit() } }
                 group.addTask {
-                    await self.again(every: .seconds(60)) {
+                    await self.repeatTask(every: .seconds(60)) {
                         _ = try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30))
                         try await self.store.sweepEvents(deadline: .now + .seconds(30))
                     }
@@ -118,7 +118,7 @@ struct Verifier: Service {
     private func activationLoop() async {
         while !Task.isCancelled {
             await pending.wait(until: .now + Self.searchInterval * Double.random(in: 0.8...1.2))
-            await again(every: .milliseconds(250), while: { try await self.isPending() }) {
+            await repeatTask(every: .milliseconds(250), while: { try await self.isPending() }) {
                 try await self.verifyWaiting()
                 try await self.settle()
             }
@@ -126,7 +126,7 @@ struct Verifier: Service {
     }
 
     /// Repeats `work` until the task is cancelled or `condition` is false. Errors do not end it.
-    private func again(
+    private func repeatTask(
         every pause: Duration, while condition: @Sendable () async throws -> Bool = { true },
         _ work: @Sendable () async throws -> Void
     ) async {

@@ -166,6 +166,8 @@ final class DeliveryEngine: Service {
         var bytes: Int { min(max(lane.bytes, 1024), DeliveryEngine.mostBytes) }
     }
 
+    /// Claims due lanes. Those without room are given back.
+    /// - Returns: the lanes, with their room and bytes reserved.
     private func claim() async throws -> [Work] {
         let ready = hooks.withLock { $0 }
         let (limits, rest) = room.withLock { room in
@@ -220,21 +222,24 @@ final class DeliveryEngine: Service {
                     deadline: .now + .seconds(5))
                 for (unread, lane) in zip(portion, lanes) {
                     let work = Work(lane: lane, ready: unread.ready, claimedAt: unread.claimedAt)
-                    Task { await self.work(on: work) }
+                    Task { await self.deliverEvents(of: work) }
                 }
             } catch {
                 claimFailures.increment()
                 logger.debug("reading of claimed events failed", metadata: ["error.message": "\(error)"])
                 for work in portion {
-                    hold(work)
+                    suspendHook(of: work)
                     end(work, with: Self.untouched(work.lane, pause: Self.shortPause))
                 }
             }
         }
     }
 
-    private func hold(_ work: Work) { room.withLock { $0.suspend(work.lane.hook, until: .now + Self.shortPause) } }
+    private func suspendHook(of work: Work) {
+        room.withLock { $0.suspend(work.lane.hook, until: .now + Self.shortPause) }
+    }
 
+    /// Passes a result to the finisher, which records it, or drops it at the end of the lease.
     private func finish(_ result: LaneResult, of work: Work) {
         finisher.add(result, of: work.lane.claim, until: work.claimedAt + settings.lease) { [wake] in wake.signal() }
     }
@@ -257,8 +262,9 @@ final class DeliveryEngine: Service {
         case full
     }
 
-    private func work(on work: Work) async {
-        record()
+    /// Delivers the events of a lane in order, until one fails or the lease is about to end. Then records the result.
+    private func deliverEvents(of work: Work) async {
+        recordUsage()
         var result = Self.untouched(work.lane)
         // A delivery that begins later might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
@@ -273,7 +279,7 @@ final class DeliveryEngine: Service {
                 (result.failures, result.pause) = (0, nil)
                 log.ended([event.row])
             case .failed(let fault):
-                await note(fault, of: event, failures: failures + 1, of: work, in: &result)
+                await planRetry(after: fault, of: event, failures: failures + 1, of: work, in: &result)
                 break events
             case .unreadable:
                 result.failures = failures + 1
@@ -290,7 +296,7 @@ final class DeliveryEngine: Service {
                 break events
             case .interrupted:
                 let isOver = isStopping.withLock { $0 }
-                if !isOver { hold(work) }
+                if !isOver { suspendHook(of: work) }
                 result.pause = isOver ? Duration.zero : Self.shortPause
                 break events
             }
@@ -307,11 +313,11 @@ final class DeliveryEngine: Service {
             $0.end(work.lane.hook, of: work.app, at: work.ready.target.authority)
             if releases { $0.release(work.bytes, of: work.app) }
         }
-        record()
+        recordUsage()
         wake.signal()
     }
 
-    private func record() {
+    private func recordUsage() {
         let (lanes, bytes) = room.withLock { ($0.inFlight, $0.heldBytes) }
         inFlight.record(lanes)
         heldBytes.record(bytes)
@@ -420,8 +426,9 @@ final class DeliveryEngine: Service {
         settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero)
     }
 
-    private func note(
-        _ fault: ReceiverFault, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult
+    /// Sets the pause before the retry of a failed event. Deactivates the hook if the retries are exhausted.
+    private func planRetry(
+        after fault: ReceiverFault, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult
     ) async {
         result.failures = failures
         if let pause = pause(after: failures, of: work) {

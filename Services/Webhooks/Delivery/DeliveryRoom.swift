@@ -2,7 +2,9 @@
 
 import StrataModel
 
-/// The limits on concurrent deliveries, in lanes and bytes, with their current use. A pure value.
+/// The limits of this instance on concurrent deliveries, in lanes and bytes, with their current use. A pure value.
+///
+/// A lane consists of the events of one hook and subject, sent in order. It counts from its claim to its result.
 ///
 /// An app may use at most as many lanes and bytes as remain free: a single app gets half of them, the next app half of
 /// the rest. So an app with slow receivers does not delay other apps.
@@ -16,9 +18,9 @@ import StrataModel
 struct DeliveryRoom: Sendable {
     /// The maximum number of lanes of a hook.
     let perHook: Int
-    /// The maximum number of lanes of all hooks of a host.
+    /// The maximum number of lanes of all hooks of one receiver, by host and port.
     let perHost: Int
-    /// The maximum number of lanes of all hooks.
+    /// The maximum number of lanes of this instance.
     let total: Int
     /// The maximum size of events and requests in memory, in bytes.
     let bytes: Int
@@ -74,7 +76,8 @@ struct DeliveryRoom: Sendable {
         }
     }
 
-    /// Returns the number of lanes that an app may begin: half of the lanes that remain for it, or one if it has none.
+    /// Returns the number of lanes that an app may begin: half of the lanes that remain for it, or one if it holds no
+    /// lane yet.
     private func lanesLeft(of app: AppID) -> Int {
         let held = lanesOfApps[app] ?? 0
         return max((freeLanes - held + 1) / 2, held == 0 ? min(1, freeLanes) : 0)
@@ -94,7 +97,7 @@ struct DeliveryRoom: Sendable {
     /// Excludes a hook from claims until `end`, because its events cannot be read or its receiver cannot be called.
     mutating func suspend(_ hook: WebhookID, until end: ContinuousClock.Instant) { suspended[hook] = end }
 
-    /// Removes the states of hooks that are no longer active.
+    /// Removes the failures, slow marks and suspensions of all hooks except the active ones. Lanes in use stay counted.
     mutating func forget(allBut hooks: Set<WebhookID>) {
         failures = failures.filter { hooks.contains($0.key) }
         slow.formIntersection(hooks)
@@ -123,7 +126,8 @@ struct DeliveryRoom: Sendable {
 
     // MARK: Bytes
 
-    /// Reserves bytes for an app. Returns false if the app would then hold more than remain free.
+    /// Reserves bytes for an app. Returns false if the app would then hold more than remain free. Unlike lanes, bytes
+    /// have no minimum per app.
     mutating func reserve(_ count: Int, for app: AppID) -> Bool {
         let held = bytesOfApps[app] ?? 0
         guard held + count <= bytes - heldBytes - count else { return false }

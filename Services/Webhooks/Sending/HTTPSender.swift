@@ -233,6 +233,7 @@ final class HTTPSender: Sendable {
         for client in idle { Task { try? await client.shutdown() } }
     }
 
+    /// Returns a client after a request. A retired client is shut down after its last request.
     private func release(_ client: HTTPClient, of target: TargetURL) {
         let isDone = state.withLock { state -> Bool in
             if var known = state.targets[target.authority], known.client === client {
@@ -247,6 +248,8 @@ final class HTTPSender: Sendable {
         if isDone { Task { try? await client.shutdown() } }
     }
 
+    /// Excludes a client from further requests. Without requests in progress, it is added to `idle`, and the caller
+    /// shuts it down.
     private func retire(_ target: Target, in state: inout State, idle: inout [HTTPClient]) {
         if target.inUse == 0 {
             idle.append(target.client)

@@ -73,6 +73,7 @@ struct HookStore: Sendable {
         }
     }
 
+    /// Runs a statement and returns its outcome; nil if it returns no row.
     func outcome<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> String?

@@ -147,7 +147,7 @@ enum Queries {
         QueryCheck(Unfollow(app: app, user: user, followed: "ben")),
         QueryCheck(ChangeBlocks(app: app, user: user, operations: "[]", limit: 1)),
         QueryCheck(ListBlocks(app: app, user: user, pageSize: 1, from: "ben")),
-        QueryCheck(BlockPairs(app: app, user: user, from: "", pageSize: 1)),
+        QueryCheck(BlockPairs(app: app, user: user, from: nil, pageSize: 1)),
         QueryCheck(GetAnnouncingApp(app: app)),
         QueryCheck(
             Announce(

@@ -33,6 +33,17 @@ extension EndToEnd {
             #expect(answer.header("X-Content-Type-Options") == "nosniff")
         }
 
+        @Test("gateways serve the JavaScript client, and the demo page only if it is switched on")
+        func client() async throws {
+            let client = try await Cluster.shared().client()
+            let answer = try await client.call("GET", "/client/strata.js", headers: ["Accept": "", "Origin": "https://a.test"])
+            #expect(answer.status == 200)
+            #expect(answer.header("Content-Type")?.hasPrefix("text/javascript") == true)
+            #expect(answer.header("Access-Control-Allow-Origin") != nil)
+            #expect(try await client.call("GET", "/client/nothing.js", headers: ["Accept": ""]).status == 404)
+            #expect(try await client.call("GET", "/demo/", headers: ["Accept": ""]).status == 404)
+        }
+
         @Test("a browser runs the search script and no other script")
         func script() async throws {
             let client = try await Cluster.shared().client()

@@ -17,7 +17,7 @@ enum RESTRows {
     ]
     .flatMap { path in
         ["GET", "HEAD"].map { RESTRow($0, path, path, everybody: path == "/docs" ? "308" : "200") }
-    }
+    } + ["GET", "HEAD"].map { RESTRow($0, "/client/:file", "/client/strata.js", everybody: "200") }
 
     /// A presented session is checked even on routes that need none.
     private static let ifShown: [Who: String] = Dictionary(

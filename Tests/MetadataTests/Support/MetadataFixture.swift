@@ -61,9 +61,9 @@ struct MetadataFixture: Sendable {
         }
         let role = TestDatabase.asService(url)
         let store = MetadataStore(
-            writes: try pool(role, .grouping, 3), exclusive: try pool(role, .exclusive, 1), limits: limits)
+            shared: try pool(role, .grouping, 3), exclusive: try pool(role, .exclusive, 1), limits: limits)
         let fixture = MetadataFixture(store: store, url: url, admin: try pool(url, .exclusive, 2))
-        return try await running([store.writes, store.exclusive, fixture.admin]) { try await body(fixture) }
+        return try await running([store.shared, store.exclusive, fixture.admin]) { try await body(fixture) }
     }
 
     func conversation(

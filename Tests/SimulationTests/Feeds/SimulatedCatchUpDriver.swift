@@ -63,10 +63,10 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             if sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
         case .read(let cursors, let userAfter, _): read(cursors, userAfter: userAfter)
         case .lookUp(let request): lookUp(request)
-        case .send(let items, let deferredSince):
-            if deferredSince != nil { world.counts["sent ahead of what is held back", default: 0] += 1 }
-            send(items, deferredSince: deferredSince)
-        case .compare(let positions, let user): compare(positions, user: user)
+        case .send(let items, let stampLimit):
+            if stampLimit != nil { world.counts["sent ahead of what is held back", default: 0] += 1 }
+            send(items, stampLimit: stampLimit)
+        case .reportPositions(let positions, let user): reportPositions(positions, user: user)
         case .attach(let attachment):
             whileCurrent("catch-up attaches on registry") { [self] in handle(.attached(attachment.perform(on: socket)))
             }
@@ -150,29 +150,29 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         }
     }
 
-    private func send(_ items: [ReplayItem], deferredSince: Timestamp?, from start: Int = 0) {
+    private func send(_ items: [ReplayItem], stampLimit: Timestamp?, from start: Int = 0) {
         whileCurrent("catch-up sends on registry") { [self] in
-            let next = socket.sendReplay(items, from: start, deferredSince: deferredSince)
+            let next = socket.sendReplay(items, from: start, stampLimit: stampLimit)
             if sabotage == .unsentForgotten { return handle(.sent) }
             if next < items.count {
-                socket.drained { [self] in send(items, deferredSince: deferredSince, from: next) }
+                socket.drained { [self] in send(items, stampLimit: stampLimit, from: next) }
             } else {
                 handle(.sent)
             }
         }
     }
 
-    private func compare(_ positions: [(id: ConversationID, position: Position)], user: Position?) {
-        if sabotage == .notReadAgain { return handle(.compared(positions.map(\.position), user: user)) }
+    private func reportPositions(_ positions: [(id: ConversationID, position: Position)], user: Position?) {
+        if sabotage == .notReadAgain { return handle(.fanOutPositions(positions.map(\.position), user: user)) }
         let (fanOut, era) = (gateway.fanOut, registry.era)
-        fanOut.baseline(positions, era: era)
+        fanOut.startSequences(at: positions, era: era)
             .whenComplete { [self] result in
                 guard let lasts = try? result.get() else { return end(.failed(.unavailable)) }
-                guard let user else { return handle(.compared(lasts, user: nil)) }
-                fanOut.baseline(of: socket.registration.key, readTo: user, era: era)
+                guard let user else { return handle(.fanOutPositions(lasts, user: nil)) }
+                fanOut.startSequence(of: socket.registration.key, at: user, era: era)
                     .whenComplete { [self] result in
                         guard let last = try? result.get() else { return end(.failed(.unavailable)) }
-                        handle(.compared(lasts, user: last))
+                        handle(.fanOutPositions(lasts, user: last))
                     }
             }
     }

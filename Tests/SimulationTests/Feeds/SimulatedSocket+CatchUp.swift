@@ -113,12 +113,12 @@ extension SimulatedSocket {
 
     /// Sends items while the channel is writable.
     /// - Returns: the index of the first unsent item.
-    func sendReplay(_ items: [ReplayItem], from start: Int, deferredSince: Timestamp?) -> Int {
+    func sendReplay(_ items: [ReplayItem], from start: Int, stampLimit: Timestamp?) -> Int {
         var index = start
         while index < items.count, isOpen, pipe.isWritable {
             let item = items[index]
             let time = item.createdAt ?? sequence.lastStamp
-            let limit = [membership.waitingSince, deferredSince].compactMap(\.self).min()
+            let limit = [membership.waitingSince, stampLimit].compactMap(\.self).min()
             setFloor { $0.replayReached(time, limit: limit) }
             // Sabotage: without a floor, packets carry the current time.
             send(content(of: item), stamp: sabotage == .noFloor ? Timestamp(world.simulation.now) : time)

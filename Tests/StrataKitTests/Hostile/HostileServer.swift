@@ -135,7 +135,7 @@ final class HostileServer {
     }
 
     private func answerLoad(of engine: SyncEngine) async {
-        let loads = await engine.machine.loads.awaited.sorted { "\($0)" < "\($1)" }
+        let loads = await engine.machine.loads.loadsInProgress.sorted { "\($0)" < "\($1)" }
         guard !loads.isEmpty else { return }
         let load = traffic.values.generator.pick(loads)
         let page = LoadPage(

@@ -88,6 +88,8 @@ struct DevSession: Sendable {
 struct Welcome {
     let state: RunningState
     let home: StrataHome
+    /// The address of the demo page, if there is one.
+    let demoPage: String?
 
     /// The text, several lines beginning with an empty one.
     var text: String {
@@ -96,6 +98,7 @@ struct Welcome {
         let secure = state.httpsURLs.map { "\($0)   \($0.replacingOccurrences(of: "https://", with: "wss://"))" }
         let plain = state.httpURLs.map { "\($0)    \($0.replacingOccurrences(of: "http://", with: "ws://"))" }
         let chatLine = chat(prefix, columns: command.count + 33)
+        let demo = demoPage.map { "\n\nTwo users side by side in your browser:\n\n  \($0)" } ?? ""
         return """
 
             Strata is up.
@@ -103,7 +106,7 @@ struct Welcome {
               HTTPS and WebSocket   \(secure.joined(separator: "\n                        "))
               without TLS           \(plain.joined(separator: "\n                        "))
               certificate           \(state.certificate)
-              logs                  \(home.logs)/
+              logs                  \(home.logs)/\(demo)
 
             In another terminal:
 

@@ -23,6 +23,8 @@ actor DevSystem {
     /// The supervisors, in the order in which they were started.
     private var supervisors: [Supervisor] = []
     private var state: RunningState?
+    /// The address of the demo page; nil if its users could not be signed in.
+    private var demoPage: String?
     private var isStopping = false
     /// The events of the supervisors. One task consumes them in order.
     private let supervisorEvents: AsyncStream<SupervisorEvent>
@@ -78,6 +80,7 @@ actor DevSystem {
         await superviseServers(postgres: postgres, redis: redis)
         try await startServices(of: plan, in: context)
         try writeState()
+        await openDemoPage()
     }
 
     /// Stops all processes: gateways first, so that clients are notified, then the services, then PostgreSQL and Redis.
@@ -108,7 +111,7 @@ actor DevSystem {
     /// Returns the text that is printed when all processes run.
     func welcome() -> String {
         guard let state else { return "" }
-        return Welcome(state: state, home: home).text
+        return Welcome(state: state, home: home, demoPage: demoPage).text
     }
 
     // MARK: Steps
@@ -179,6 +182,16 @@ actor DevSystem {
                 started.append((instance, await supervise(instance, plan: plan, context: context)))
             }
             for (instance, supervisor) in started { try await awaitReady(instance, supervisor: supervisor) }
+        }
+    }
+
+    /// Signs the demo page's users in. A failure is reported and does not stop the system.
+    private func openDemoPage() async {
+        guard let state, let gateway = state.httpURLs.first else { return }
+        do {
+            demoPage = try await DemoPage(home: home, database: state.databaseURL).address(at: gateway)
+        } catch {
+            console.warn("The users of the demo page could not be signed in: \(error)")
         }
     }
 

@@ -148,6 +148,7 @@ struct ServicePlan: Equatable, Sendable {
             environment["STRATA_TLS_CERTIFICATE"] = context.certificate
             environment["STRATA_TLS_KEY"] = context.key
             environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
+            if environment["STRATA_DEMO_PAGE"] == nil { environment["STRATA_DEMO_PAGE"] = "true" }
             environment["STRATA_CONTENT_DIRECTORY"] =
                 context.inherited["STRATA_CONTENT_DIRECTORY"] ?? context.contentDirectory
             for kind in ServiceKind.allCases where kind.takesCalls {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/// The bytes of a file of `docs/`, as it was when this was compiled. They are part of the program: nothing frees them.
+/// The bytes of a file, as it was when this was compiled. They are part of the program: nothing frees them.
 struct StrataDocument {
     const void *_Nonnull bytes;
     size_t count;
@@ -19,3 +19,20 @@ struct StrataDocument strata_docs_openapi(void);
 struct StrataDocument strata_docs_asyncapi(void);
 /// `docs/server-openapi.yaml`
 struct StrataDocument strata_docs_server_openapi(void);
+
+/// A file with its name.
+struct StrataFile {
+    const char *_Nonnull name;
+    struct StrataDocument document;
+};
+
+/// The files of a folder.
+struct StrataFiles {
+    const struct StrataFile *_Nonnull files;
+    size_t count;
+};
+
+/// The modules of `Clients/JavaScript`.
+struct StrataFiles strata_client_files(void);
+/// The files of `Examples/Demo`.
+struct StrataFiles strata_demo_files(void);
