@@ -189,10 +189,10 @@ extension Socket {
             SocketMethod(rawValue: request.packet.method) == .createMessage
             && request.heldBytes <= Self.shortRequestBytes
         Task(executorPreference: isShort ? home.executor : nil) {
-            let answer = await rendered(request, isRefusable: false) { (socket, request, lease) async throws(Failure) in
+            let answer = await self.rendered(request, isRefusable: false) { (socket, request, lease) async throws(Failure) in
                 try await socket.create(request, lease)
             }
-            registry.loop.execute {
+            self.registry.loop.execute {
                 let isAnswered = self.requests.serviceAnswered(create: request)
                 self.reportRequests()
                 if !isAnswered { self.sendRendering(answer.rendering) }
@@ -262,7 +262,7 @@ extension Socket {
         let (services, key) = (home.services, key)
         Task(executorPreference: home.executor) {
             try? await services.typing(action, by: key, in: conversation)
-            registry.loop.execute { self.requests.typingEnded() }
+            self.registry.loop.execute { self.requests.typingEnded() }
         }
     }
 }
