@@ -115,6 +115,7 @@ extension RPCServer {
         for handler in handlers { handler.register(on: &router) }
         self.init(
             configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger,
+            isShort: { [router] in router.changes($0) },
             handler: { [router] context, payload in try await router.handleCall(context, payload: payload) })
     }
 }
@@ -123,6 +124,7 @@ extension RPCServer {
 public struct CallRouter: Sendable {
     private typealias Handler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
     private var handlers: [RPCMethod: Handler] = [:]
+    private var reads: Set<RPCMethod> = []
     private let logger: Logger
 
     /// Creates a router.
@@ -135,11 +137,16 @@ public struct CallRouter: Sendable {
         _ endpoint: Endpoint<Request, Response>,
         body: @escaping @Sendable (Request, RPCContext) async throws -> Response
     ) {
+        if endpoint.effect == .read { reads.insert(endpoint.method) }
         handlers[endpoint.method] = { context, payload in
             guard let request = try? Request(protobuf: payload) else { throw RPCError.malformed }
             return try await ByteBuffer(protobuf: body(request, context))
         }
     }
+
+    /// True if the method is for changes. A change computes little: the database does the work. What a read returns
+    /// can be long.
+    func changes(_ method: RPCMethod) -> Bool { !reads.contains(method) }
 
     /// Handles a call.
     public func handleCall(_ context: RPCContext, payload: ByteBuffer) async throws -> ByteBuffer {
@@ -192,13 +199,34 @@ extension Failure {
 extension SwiftProtobuf.Message {
     /// Decodes the readable bytes of `buffer`.
     public init(protobuf buffer: ByteBuffer) throws {
-        try self.init(serializedBytes: Array(buffer.readableBytesView))
+        try self.init(serializedBytes: BufferBytes(buffer: buffer))
     }
 }
 
 extension ByteBuffer {
     /// Encodes `message` in the binary format.
     public init(protobuf message: some SwiftProtobuf.Message) throws {
-        self = ByteBuffer(bytes: try message.serializedBytes() as [UInt8])
+        self = (try message.serializedBytes() as BufferBytes).buffer
+    }
+}
+
+/// The readable bytes of a buffer, which SwiftProtobuf reads and writes without a copy.
+private struct BufferBytes: SwiftProtobufContiguousBytes {
+    var buffer: ByteBuffer
+
+    init(buffer: ByteBuffer) { self.buffer = buffer }
+    init(repeating byte: UInt8, count: Int) { buffer = ByteBuffer(repeating: byte, count: count) }
+    init(_ sequence: some Sequence<UInt8>) { buffer = ByteBuffer(bytes: sequence) }
+
+    var count: Int { buffer.readableBytes }
+
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try buffer.withUnsafeReadableBytes(body)
+    }
+
+    mutating func withUnsafeMutableBytes<Result>(
+        _ body: (UnsafeMutableRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try buffer.withUnsafeMutableReadableBytes(body)
     }
 }

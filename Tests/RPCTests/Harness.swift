@@ -46,7 +46,7 @@ final class Running<Subject: Service>: Sendable {
 
 func startServer(
     port: Int = 0, on group: any EventLoopGroup = loops, _ change: (inout RPCServerConfiguration) -> Void = { _ in },
-    handler: @escaping TestHandler = echo
+    isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping TestHandler = echo
 ) async throws -> (Running<RPCServer>, port: Int) {
     var configuration = RPCServerConfiguration(host: "127.0.0.1", port: port, clusterSecret: secret)
     // Long timeouts, because test machines are slow. Tests about time set their own.
@@ -54,7 +54,8 @@ func startServer(
     configuration.pingInterval = .seconds(20)
     change(&configuration)
     let server = Running(
-        RPCServer(configuration: configuration, eventLoopGroup: group, logger: quiet, handler: handler))
+        RPCServer(
+            configuration: configuration, eventLoopGroup: group, logger: quiet, isShort: isShort, handler: handler))
     return (server, try await server.subject.boundPort)
 }
 
@@ -71,9 +72,9 @@ func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Voi
 func withPair(
     server: (inout RPCServerConfiguration) -> Void = { _ in },
     client: (inout RPCClientConfiguration) -> Void = { _ in },
-    handler: @escaping TestHandler = echo, _ body: (RPCClient) async throws -> Void
+    isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping TestHandler = echo, _ body: (RPCClient) async throws -> Void
 ) async throws {
-    let (running, port) = try await startServer(server, handler: handler)
+    let (running, port) = try await startServer(server, isShort: isShort, handler: handler)
     let calling = startClient([port], client)
     let result: Result<Void, any Error>
     do { result = .success(try await body(calling.subject)) } catch { result = .failure(error) }

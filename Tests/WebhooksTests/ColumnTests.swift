@@ -22,7 +22,7 @@ private enum Queries {
                 webhook: webhook, sealedSecret: [1], kinds: [.messageCreated], config: "{}", limit: 1, lease: 1,
                 token: UUID())),
         QueryCheck(ReadHooks(app: app, id: id)), QueryCheck(ReadActiveHooks()),
-        QueryCheck(BeginActivation(app: app, id: id, lease: 1)),
+        QueryCheck(BeginActivation(app: app, id: id, lease: 1)), QueryCheck(FindPendingHooks()),
         QueryCheck(ClaimVerifications(limit: 1, lease: 1)), QueryCheck(EndVerification(id: id, reason: "r", delay: 1)),
         QueryCheck(SettleHooks(delay: 1)), QueryCheck(ResetLanes(limit: 1)),
         QueryCheck(DeactivateHook(app: app, id: id, reason: "r")),

@@ -70,8 +70,10 @@ struct RESTAnswer {
             while !page.isFinished {
                 // Hold the turn only until the piece is rendered, because clients can read slowly.
                 let turn = try await context.request.turn(patience: nil)
-                guard let items = try await page.next() else { break }
-                let piece = array.piece(items, isLast: page.isFinished)
+                let piece = try await withTaskExecutorPreference(globalConcurrentExecutor) {
+                    try await page.next().map { array.piece($0, isLast: page.isFinished) }
+                }
+                guard let piece else { break }
                 context.request.recordBytes(lease?.takeAnswered() ?? 0)
                 turn?.end()
                 lease?.settle(to: piece.readableBytes)

@@ -9,7 +9,8 @@ import StrataWire
 /// (docs/conformance.md §1).
 ///
 /// A request passes these steps, in this order:
-/// 1. ``MethodOverride``, because the router chooses a route by the method;
+/// 1. ``LongRequests``, which leave their connection's event loop, and ``MethodOverride``, because the router chooses a
+///    route by the method;
 /// 2. ``MetricsMiddleware``, which counts every answer as it leaves;
 /// 3. ``HeadMiddleware``, which removes the body of every answer to `HEAD`, including refusals;
 /// 4. ``CORSMiddleware``, so that a page may read every answer, including refusals;
@@ -35,8 +36,8 @@ struct RESTRouter: Sendable {
         self.nonceKey = nonceKey
     }
 
-    func responder() -> MethodOverride<RouterResponder<RESTContext>> {
-        MethodOverride(inner: routes().router.buildResponder())
+    func responder() -> LongRequests<MethodOverride<RouterResponder<RESTContext>>> {
+        LongRequests(inner: MethodOverride(inner: routes().router.buildResponder()))
     }
 
     func routes() -> RESTRoutes {
@@ -95,6 +96,33 @@ extension RESTFeature {
             headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id)
         }
         return headers
+    }
+}
+
+/// A responder that runs requests in the concurrency pool if they or their answers can be long. Others run on their
+/// connection's event loop, where the loop's other connections wait for them.
+struct LongRequests<Inner: HTTPResponder>: HTTPResponder where Inner.Context == RESTContext {
+    /// The maximum size of the body of a short request, in bytes.
+    private let shortBodyBytes = 16 << 10
+
+    let inner: Inner
+
+    @concurrent
+    func respond(to request: Request, context: RESTContext) async throws -> Response {
+        if isShort(request) { return try await inner.respond(to: request, context: context) }
+        return try await withTaskExecutorPreference(globalConcurrentExecutor) {
+            try await inner.respond(to: request, context: context)
+        }
+    }
+
+    /// Returns true for a change with a short body. What a read returns can be long.
+    private func isShort(_ request: Request) -> Bool {
+        switch request.method {
+        case .get, .head, .options: false
+        default:
+            request.headers[.transferEncoding] == nil
+                && request.headers[.contentLength].map { Int($0) ?? .max } ?? 0 <= shortBodyBytes
+        }
     }
 }
 

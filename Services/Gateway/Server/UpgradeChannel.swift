@@ -10,6 +10,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOSSL
 import NIOWebSocket
+import NetKit
 import Synchronization
 
 /// A child channel for REST and WebSocket on one port. The router answers plain HTTP/1.1; NIO's typed upgrader handles
@@ -134,7 +135,11 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     func handle(value: Value, logger: Logger) async {
         do {
             switch try await value.result.get() {
-            case .http(let stream): await handleHTTP(asyncChannel: stream, logger: logger)
+            case .http(let stream):
+                // On the loop, a short request involves no other thread. ``LongRequests`` leave it.
+                await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) {
+                    await handleHTTP(asyncChannel: stream, logger: logger)
+                }
             case .webSocket, .refused: try await value.channel.closeFuture.get()
             }
         } catch {

@@ -139,7 +139,11 @@ extension Socket {
         case presences([(user: UserID, presence: Presence)])
     }
 
-    /// Runs a request and renders its answer outside the loop, because the answer may be long.
+    /// The maximum size of a request, in bytes, whose answer is rendered on the loop. The answer to a message is the
+    /// message.
+    private static let shortRequestBytes = 16 << 10
+
+    /// Runs a request and renders its answer on the caller's executor.
     /// - Parameter isRefusable: false for a request that changes something, because its caller must learn the outcome.
     @concurrent
     func rendered(
@@ -179,11 +183,16 @@ extension Socket {
     }
 
     private func run(create request: SocketRequest) {
-        Task {
-            let answer = await rendered(request, isRefusable: false) { (socket, request, lease) async throws(Failure) in
+        // The answer may be a long message, or an existing conversation with all its metadata. Other sockets of the
+        // loop do not wait for those.
+        let isShort =
+            SocketMethod(rawValue: request.packet.method) == .createMessage
+            && request.heldBytes <= Self.shortRequestBytes
+        Task(executorPreference: isShort ? home.executor : nil) {
+            let answer = await self.rendered(request, isRefusable: false) { (socket, request, lease) async throws(Failure) in
                 try await socket.create(request, lease)
             }
-            registry.loop.execute {
+            self.registry.loop.execute {
                 let isAnswered = self.requests.serviceAnswered(create: request)
                 self.reportRequests()
                 if !isAnswered { self.sendRendering(answer.rendering) }
@@ -251,9 +260,9 @@ extension Socket {
         }
         guard requests.beginTyping(at: registry.loop.now) else { return }
         let (services, key) = (home.services, key)
-        Task {
+        Task(executorPreference: home.executor) {
             try? await services.typing(action, by: key, in: conversation)
-            registry.loop.execute { self.requests.typingEnded() }
+            self.registry.loop.execute { self.requests.typingEnded() }
         }
     }
 }

@@ -2,6 +2,7 @@
 import Contracts
 import FanOut
 import NIOCore
+import NetKit
 import StrataModel
 
 /// The shared state of the sockets of one event loop: their registry, the services, and periodic work. Each second, the
@@ -20,6 +21,8 @@ final class SocketLoop: @unchecked Sendable {
     let registry: LoopRegistry
     let services: GatewayServices
     var loop: any EventLoop { registry.loop }
+    /// The executor for short tasks of the loop's sockets.
+    let executor: EventLoopExecutor
 
     private var upkeepTask: RepeatedTask?
     private var turn = 0
@@ -30,6 +33,7 @@ final class SocketLoop: @unchecked Sendable {
 
     init(index: Int, loop: any EventLoop, fanOut: FanOut, services: GatewayServices) {
         self.services = services
+        executor = EventLoopExecutor(loop)
         registry = LoopRegistry(
             index: index, loop: loop, fanOut: fanOut, renderer: services.renderer, answers: services.answers,
             services: services)

@@ -4,6 +4,7 @@ import Logging
 import Metrics
 import NIOCore
 import NIOHTTP1
+import NetKit
 import Postgres
 import ServiceLifecycle
 import StrataModel
@@ -17,6 +18,8 @@ struct Verifier: Service {
     let settings: WebhooksSettings
     let logger: Logger
     private let room = VerificationRoom()
+    /// A signal that a hook of this instance needs verification or activation.
+    private let pending = Wakeup()
     private let waitingBytes = Gauge(label: "strata_webhooks_waiting_bytes")
     private let ended = Counter(label: "strata_webhooks_over_limit_total")
 
@@ -26,6 +29,8 @@ struct Verifier: Service {
 
     /// The time limit of a verification, because the app's server waits for its result through a gateway.
     private static let longest = Duration.seconds(9)
+    /// The interval between searches for hooks that another instance left.
+    private static let searchInterval = Duration.seconds(2)
     /// The number of lanes reset in one transaction.
     private static let mostReset: Int64 = 5000
 
@@ -45,6 +50,7 @@ struct Verifier: Service {
     func verify(_ hook: Hook) async throws(Failure) -> Hook? {
         let webhook = hook.webhook
         let host = (try? TargetURL(webhook.targetURL, allowsHTTP: settings.allowsHTTP))?.authority ?? ""
+        pending.signal()
         guard room.begin(webhook.id, of: webhook.app, at: host) else { return hook }
         defer { room.end(webhook.id, of: webhook.app, at: host) }
         var reason: String?
@@ -95,8 +101,7 @@ struct Verifier: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
-                group.addTask { await self.repeatTask(every: .milliseconds(250)) { try await self.verifyWaiting() } }
-                group.addTask { await self.repeatTask(every: .milliseconds(250)) { try await self.settle() } }
+                group.addTask { await self.activationLoop() }
                 group.addTask { await self.repeatTask(every: .seconds(5)) { try await self.limit() } }
                 group.addTask {
                     await self.repeatTask(every: .seconds(60)) {
@@ -108,14 +113,36 @@ struct Verifier: Service {
         }
     }
 
-    private func repeatTask(every pause: Duration, _ work: @Sendable () async throws -> Void) async {
-        while (try? await Task.sleep(for: pause * Double.random(in: 0.8...1.2))) != nil {
+    /// Verifies and activates hooks, every 250 ms while there are any. An instance without one asks the database only
+    /// once in ``searchInterval``.
+    private func activationLoop() async {
+        while !Task.isCancelled {
+            await pending.wait(until: .now + Self.searchInterval * Double.random(in: 0.8...1.2))
+            await repeatTask(every: .milliseconds(250), while: { try await self.isPending() }) {
+                try await self.verifyWaiting()
+                try await self.settle()
+            }
+        }
+    }
+
+    /// Repeats `work` until the task is cancelled or `condition` is false. Errors do not end it.
+    private func repeatTask(
+        every pause: Duration, while condition: @Sendable () async throws -> Bool = { true },
+        _ work: @Sendable () async throws -> Void
+    ) async {
+        var isNeeded = true
+        while isNeeded, (try? await Task.sleep(for: pause * Double.random(in: 0.8...1.2))) != nil {
             do {
-                try await work()
+                isNeeded = try await condition()
+                if isNeeded { try await work() }
             } catch {
                 logger.debug("webhook upkeep failed", metadata: ["error.message": "\(error)"])
             }
         }
+    }
+
+    private func isPending() async throws -> Bool {
+        try await store.pool.query(FindPendingHooks(), deadline: .now + .seconds(5)).first?.pending ?? false
     }
 
     /// Deactivates hooks of suspended apps, and hooks with too large a backlog.

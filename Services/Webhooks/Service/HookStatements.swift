@@ -84,6 +84,21 @@ struct BeginActivation: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(lease)] }
 }
 
+/// Finds out whether any hook needs verification or activation.
+struct FindPendingHooks: PostgresQuery {
+    static let statement = Statement(
+        "webhooks.find_pending",
+        sql: """
+            SELECT EXISTS (SELECT FROM webhooks.hook WHERE verify_at IS NOT NULL OR status = 'unverified') AS pending
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [] }
+
+    struct Row: Decodable {
+        let pending: Bool
+    }
+}
+
 /// Claims hooks that need verification and are claimed by no instance.
 struct ClaimVerifications: PostgresQuery {
     let limit: Int64

@@ -9,6 +9,8 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
     struct Member: Hashable, Sendable {
         let id: Int
         let address: Address
+        /// The index among the connections to the address, which is that of its event loop.
+        let place: Int
     }
 
     /// A connection that accepts calls.
@@ -67,9 +69,9 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
         let known = Set(members.values.map(\.address))
         var seen = known
         for address in addresses where seen.insert(address).inserted {
-            for _ in 0..<connectionsPerAddress {
+            for place in 0..<connectionsPerAddress {
                 nextMember += 1
-                let member = Member(id: nextMember, address: address)
+                let member = Member(id: nextMember, address: address, place: place)
                 members[member.id] = member
                 update.started.append(member)
             }

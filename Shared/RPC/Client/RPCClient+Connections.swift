@@ -126,7 +126,7 @@ extension RPCClient {
         let mailbox = Mailbox<RPCClientConnection.Item>(limit: .init(items: .max, bytes: configuration.maxQueuedBytes))
         var logger = logger
         logger[metadataKey: "rpc.address"] = "\(member.address)"
-        let connection = try await ClientBootstrap(group: eventLoopGroup)
+        let connection = try await ClientBootstrap(group: loops[member.place])
             .connectTimeout(TimeAmount(configuration.connectTimeout))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connect(to: member.address) { [self, logger] channel in

@@ -3,24 +3,29 @@
 import CoreMetrics
 public import Logging
 public import NIOCore
+import NIOPosix
 import NetKit
 public import ServiceLifecycle
 import Synchronization
 
-/// A client that calls the instances of one service, over permanent connections to each of them.
+/// A client that calls the instances of one service, over permanent connections to each of them from each event loop.
 ///
 /// Run it as a service. Calls made before the first connection wait for it, at most for the connect time-out.
 /// Afterwards, a call fails immediately as ``RPCError/Code/unavailable`` if no instance is connected. Calls are never
 /// queued until an instance becomes available.
 ///
-/// Each call goes to the connected instance with the fewest calls in flight. If a connection turns out to be closed
-/// before the request was written, the call goes to another one, whether idempotent or not. A call lost later fails as
-/// ``RPCError/Code/transportLost``. An idempotent one is first retried once, preferably on another instance.
+/// Each call goes to the connected instance with the fewest calls in flight. A caller on an event loop uses the
+/// connections of that loop, so that no other thread is involved.
+///
+/// If a connection turns out to be closed before the request was written, the call goes to another one, whether
+/// idempotent or not. A call lost later fails as ``RPCError/Code/transportLost``. An idempotent one is first retried
+/// once, preferably on another instance.
 public final class RPCClient: Service {
     typealias Balancer = RPCBalancer<SocketAddress, RPCClientConnection>
 
     let configuration: RPCClientConfiguration
-    let eventLoopGroup: any EventLoopGroup
+    /// The event loops. Each has a connection to each address.
+    let loops: [any EventLoop]
     let logger: Logger
     let metrics: RPCMetrics
     let balancer: Mutex<Balancer>
@@ -48,13 +53,13 @@ public final class RPCClient: Service {
         logger[metadataKey: "rpc.target"] = "\(configuration.target)"
         self.configuration = configuration
         self.arriving = ByteBudget(limit: configuration.maxArrivingBytes)
-        self.eventLoopGroup = eventLoopGroup
+        self.loops = Array(eventLoopGroup.makeIterator())
         self.logger = logger
         self.availability = Self.availability(of: configuration.name, logger: logger)
         self.metrics = RPCMetrics(
             prefix: "strata_rpc_client", dimensions: [("target", configuration.name)],
             methodName: configuration.methodName)
-        self.balancer = Mutex(Balancer(connectionsPerAddress: configuration.connectionsPerAddress))
+        self.balancer = Mutex(Balancer(connectionsPerAddress: loops.count))
     }
 
     /// True if at least one instance is connected.
@@ -128,15 +133,19 @@ public final class RPCClient: Service {
         throw balancer.withLock { $0.lastFailure } ?? .unavailable
     }
 
-    /// Returns the connection for the next attempt and increments its load. It never returns the connection that has
-    /// just failed, and prefers another instance.
+    /// Returns the connection for the next attempt and increments its load. It prefers the caller's event loop. After a
+    /// failure, it never returns the connection that has just failed, and prefers another instance.
     private func pick(after last: RPCClientConnection?) -> RPCClientConnection? {
-        balancer.withLock { balancer in
+        let here = MultiThreadedEventLoopGroup.currentEventLoop
+        return balancer.withLock { balancer in
             let load = { (connection: RPCClientConnection) in connection.load.load(ordering: .relaxed) }
             let chosen =
                 if let last {
                     balancer.pick(load: load, except: { $0.member.address == last.address || !$0.connection.isOpen })
                         ?? balancer.pick(load: load, except: { $0.connection === last || !$0.connection.isOpen })
+                } else if let here {
+                    balancer.pick(load: load, except: { $0.connection.eventLoop !== here })
+                        ?? balancer.pick(load: load)
                 } else {
                     balancer.pick(load: load)
                 }

@@ -40,8 +40,6 @@ public struct RPCClientConfiguration: Sendable {
     /// The maximum number of calls in flight on all connections: default 4096. A further call fails immediately as
     /// overloaded.
     public var maxCallsInFlight = 4096
-    /// The number of connections to each address: default 1. More are useful only if an event loop is the bottleneck.
-    public var connectionsPerAddress = 1
     /// The time between name lookups: default 5 s.
     public var resolveInterval: Duration = .seconds(5)
     /// The delays before reconnecting: default 50 ms to 2 s.
@@ -71,7 +69,7 @@ public struct RPCClientConfiguration: Sendable {
     public init(
         target: Target, clusterSecret: String, tls: TLSConfiguration? = nil, connectTimeout: Duration = .seconds(3),
         maxCallsInFlight: Int = 4096,
-        connectionsPerAddress: Int = 1, resolveInterval: Duration = .seconds(5),
+        resolveInterval: Duration = .seconds(5),
         backoff: Backoff = Backoff(initial: .milliseconds(50), maximum: .seconds(2)), name: String? = nil
     ) {
         self.target = target
@@ -79,7 +77,6 @@ public struct RPCClientConfiguration: Sendable {
         self.tls = tls
         self.connectTimeout = connectTimeout
         self.maxCallsInFlight = maxCallsInFlight
-        self.connectionsPerAddress = connectionsPerAddress
         self.resolveInterval = resolveInterval
         self.backoff = backoff
         self.name = name ?? target.description

@@ -21,16 +21,20 @@ public final class RPCServer: Service {
     private let port = Latch<Int>()
 
     /// Creates a server, which listens in ``run()``.
-    /// - Parameter handler: handles a call. An ``RPCError`` that it throws is sent to the caller. Any other error is
-    ///   logged by its type, and sent as ``RPCError/Code/internal``.
+    /// - Parameters:
+    ///   - isShort: returns true for a method whose handler computes for less than about a millisecond, however large
+    ///     the caller's data. It runs on the connection's event loop.
+    ///   - handler: handles a call. An ``RPCError`` that it throws is sent to the caller. Any other error is logged by
+    ///     its type, and sent as ``RPCError/Code/internal``.
     public init(
         configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger,
+        isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false },
         handler: @escaping @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
     ) {
         self.configuration = configuration
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
-        self.core = RPCServerCore(configuration: configuration, logger: logger, handler: handler)
+        self.core = RPCServerCore(configuration: configuration, logger: logger, isShort: isShort, handler: handler)
     }
 
     /// The listening port. Waits until ``run()`` listens, and throws its error if it cannot.

@@ -19,16 +19,21 @@ final class RPCServerCore: Sendable {
     let logger: Logger
     let metrics: RPCMetrics
     private let handler: Handler
+    private let isShort: @Sendable (RPCMethod) -> Bool
     private let running = Atomic<Int>(0)
     /// The byte budget for requests with running handlers and for unsent long responses.
     let held: ByteBudget
     private let connections = Mutex(Connections())
 
-    init(configuration: RPCServerConfiguration, logger: Logger, handler: @escaping Handler) {
+    init(
+        configuration: RPCServerConfiguration, logger: Logger,
+        isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping Handler
+    ) {
         self.configuration = configuration
         self.secret = RPCSecret(configuration.clusterSecret)
         self.logger = logger
         self.handler = handler
+        self.isShort = isShort
         self.held = ByteBudget(limit: configuration.maxBytesInFlight)
         self.metrics = RPCMetrics(prefix: "strata_rpc_server", dimensions: [], methodName: configuration.methodName)
     }
@@ -54,6 +59,12 @@ final class RPCServerCore: Sendable {
     func recordInFlight() {
         metrics.inFlight.record(running.load(ordering: .relaxed))
         metrics.bytes.record(held.inUse)
+    }
+
+    /// Returns the executor of a call's handler: the connection's event loop for a short one, which saves two
+    /// hand-overs between threads; nil, the concurrency pool, for another one, because the loop's calls would wait.
+    func executor(for method: RPCMethod, on connection: RPCServerConnection) -> (any TaskExecutor)? {
+        isShort(method) ? connection.executor : nil
     }
 
     /// Runs the handler and converts its result to a response or an error that can be sent.
@@ -140,6 +151,7 @@ final class RPCServerConnection: Sendable {
     }
 
     let channel: any Channel
+    let executor: EventLoopExecutor
     let mailbox = Mailbox<Item>()
     /// The handler, set while it is in the pipeline. The handler and this object only refer to each other during that
     /// time.
@@ -148,6 +160,7 @@ final class RPCServerConnection: Sendable {
     /// Creates a connection. Must be called on the channel's event loop.
     init(channel: any Channel) {
         self.channel = channel
+        self.executor = EventLoopExecutor(channel.eventLoop)
         self.handler = NIOLoopBoundBox(nil, eventLoop: channel.eventLoop)
     }
 

@@ -128,6 +128,17 @@ enum SystemBench {
         ]
     }
 
+    private static func table(of switches: [String: ContextSwitches], messages: Int) -> String {
+        func each(_ count: Int) -> String { figure(Double(count) / Double(max(1, messages))) }
+        let sum = switches.values.reduce(into: ContextSwitches()) {
+            $0.voluntary += $1.voluntary
+            $0.involuntary += $1.involuntary
+        }
+        let shares = switches.sorted { $0.value.voluntary > $1.value.voluntary }
+            .map { "\($0.key) \(each($0.value.voluntary)) + \(each($0.value.involuntary))" }
+        return "\(each(sum.voluntary)) + \(each(sum.involuntary)) (\(shares.joined(separator: ", ")))"
+    }
+
     /// Measures 200 users in rooms of 5 who send at a given rate: the CPU time of all processes, and the delay from
     /// send to delivery.
     static func wholePath(
@@ -145,7 +156,7 @@ enum SystemBench {
                 $0.keepsDelays = true
             }
         }
-        let before = system.processorTimes()
+        let (before, switchesBefore) = (system.processorTimes(), system.contextSwitches())
         let start = ContinuousClock.now
         let sent = try await withThrowingTaskGroup(of: Int.self) { tasks in
             for (user, socket) in sockets.enumerated() {
@@ -165,6 +176,7 @@ enum SystemBench {
         }
         let delivered = try await awaitMessages(sent * 5, sockets, within: .seconds(30))
         let used = system.processorTimes().merging(before) { $0 - $1 }
+        let switches = system.contextSwitches().merging(switchesBefore) { $0 - $1 }
         let perThousand = used.mapValues { $0 / Double(max(1, delivered)) * 1e6 }
         let shares = perThousand.sorted { $0.value > $1.value }.map { "\($0.key) \(figure($0.value))" }
             .joined(separator: ", ")
@@ -179,6 +191,7 @@ enum SystemBench {
         return [
             "whole path, 200 users in rooms of 5, \(figure(rate, 0)) messages/s each for \(seconds) s: \(sent) sent, \(delivered) of \(sent * 5) delivered, "
                 + "\(figure(perThousand.values.reduce(0, +))) ms of CPU per 1,000 deliveries, all processes (\(shares))",
+            "whole path, context switches a message, voluntary + involuntary: \(table(of: switches, messages: sent))",
             "whole path, send to delivery: p50 \(percentile(0.5)) ms, p99 \(percentile(0.99)) ms",
         ]
     }

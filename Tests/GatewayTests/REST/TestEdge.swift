@@ -32,7 +32,7 @@ struct TestEdge {
 
     let services: GatewayServices
     let routes: RESTRoutes
-    private let responder: MethodOverride<RouterResponder<RESTContext>>
+    private let responder: LongRequests<MethodOverride<RouterResponder<RESTContext>>>
     private let logger: Logger
 
     private init(_ services: GatewayServices, _ logger: Logger) {
