@@ -169,6 +169,13 @@ final class BenchSystem: Sendable {
             .mapValues { table.processorTime(of: Set($0.map { Int($0.pid) })) }
     }
 
+    /// Returns the context switches of all processes by service.
+    func contextSwitches() -> [String: ContextSwitches] {
+        let table = ProcessTable()
+        return Dictionary(grouping: state.processes, by: \.service)
+            .mapValues { table.contextSwitches(of: Set($0.map { Int($0.pid) })) }
+    }
+
     /// The resident memory of the gateway, in bytes.
     var gatewayMemory: Int {
         let pid = state.processes.first { $0.service == "gateway" }?.pid ?? 0
@@ -203,12 +210,42 @@ struct ProcessTable {
 
     /// Returns the CPU time of these processes and all their descendants, in seconds.
     func processorTime(of roots: Set<Int>) -> Double {
-        var sum = 0
-        for (pid, used) in ticks {
+        Double(family(of: roots).reduce(0) { $0 + (ticks[$1] ?? 0) }) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    /// Returns the context switches of these processes and all their descendants, so far.
+    func contextSwitches(of roots: Set<Int>) -> ContextSwitches {
+        family(of: roots).reduce(into: ContextSwitches()) { $0.add(process: $1) }
+    }
+
+    private func family(of roots: Set<Int>) -> [Int] {
+        ticks.keys.filter { pid in
             var ancestor = pid
             while ancestor > 1, !roots.contains(ancestor) { ancestor = parents[ancestor] ?? 0 }
-            if roots.contains(ancestor) { sum += used }
+            return roots.contains(ancestor)
         }
-        return Double(sum) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+}
+
+/// The context switches of processes' threads, counted by the kernel since their start.
+struct ContextSwitches {
+    /// Switches of threads that began to wait.
+    var voluntary = 0
+    /// Switches of threads that another thread displaced.
+    var involuntary = 0
+
+    mutating func add(process pid: Int) {
+        for thread in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? [] {
+            let path = "/proc/\(pid)/task/\(thread)/status"
+            for line in ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n") {
+                let count = line.split(separator: "\t").last.flatMap { Int($0) } ?? 0
+                if line.hasPrefix("voluntary_ctxt_switches:") { voluntary += count }
+                if line.hasPrefix("nonvoluntary_ctxt_switches:") { involuntary += count }
+            }
+        }
+    }
+
+    static func - (left: Self, right: Self) -> Self {
+        Self(voluntary: left.voluntary - right.voluntary, involuntary: left.involuntary - right.involuntary)
     }
 }
