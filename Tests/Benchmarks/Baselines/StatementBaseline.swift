@@ -14,7 +14,6 @@ struct StatementBaseline: Sendable {
         case patch
     }
 
-    let name: String
     private let system: BenchSystem
     private let script: String
     private static let clients = 32
@@ -30,7 +29,6 @@ struct StatementBaseline: Sendable {
         let statement: String
         switch write {
         case .message(let bytes):
-            name = "send_message"
             let parts = Self.parts(text: bytes)
             statement = """
                 SELECT r.outcome, r.position, r.created_at, r.ordinal, r.recipients FROM conversations.send_message(
@@ -38,7 +36,6 @@ struct StatementBaseline: Sendable {
                 NULL::uuid[], true) r;
                 """
         case .patch:
-            name = "metadata.patch"
             statement = """
                 SELECT r.outcome, r.position, r.created_at, r.message_count, r.effects FROM metadata.patch(
                 '\(app)'::uuid, \(conversation), \(user), jsonb_build_array(jsonb_build_object('path', 'bench.value',

@@ -40,15 +40,19 @@ struct RunResult: Codable, Sendable {
 
 /// A comparison of a variant with a baseline of the same run.
 struct Comparison: Codable, Sendable {
-    /// The name of the figure of both variants.
+    /// The name of the variant's figure.
     var figure: String
+    /// The name of the baseline's figure.
+    var baselineFigure: String
     /// The title of the baseline variant in the same scenario.
     var baseline: String
     /// The median of the ratios of all runs; nil if no run has both.
     var ratio: Double?
 
-    init(_ figure: String, to baseline: String) {
+    /// - Parameter baselineFigure: nil: the same as `figure`.
+    init(_ figure: String, to baseline: String, baselineFigure: String? = nil) {
         self.figure = figure
+        self.baselineFigure = baselineFigure ?? figure
         self.baseline = baseline
     }
 }
@@ -89,13 +93,13 @@ struct VariantReport: Codable, Sendable {
     /// Computes the ratios to the baselines, run by run.
     mutating func compare(with variants: [VariantReport]) {
         for index in comparisons.indices {
-            let name = comparisons[index].figure
+            let (name, otherName) = (comparisons[index].figure, comparisons[index].baselineFigure)
             guard let baseline = variants.first(where: { $0.title == comparisons[index].baseline }),
                 problem == nil, baseline.problem == nil
             else { continue }
             let ratios = zip(runs, baseline.runs)
                 .compactMap { run, other -> Double? in
-                    guard let value = run.value(name), let reference = other.value(name), reference > 0 else {
+                    guard let value = run.value(name), let reference = other.value(otherName), reference > 0 else {
                         return nil
                     }
                     return value / reference

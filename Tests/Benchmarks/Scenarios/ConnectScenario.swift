@@ -9,15 +9,20 @@ enum ConnectScenario {
 
     static func run(_ context: ScenarioContext) async throws -> ScenarioReport {
         try await context.withTarget { target in
-            try await context.withBaseline(.broadcaster) { broadcaster in
+            try await context.withBroadcaster { broadcaster in
                 try await target.signIn(users: users)
-                let variants = [
+                var variants = [
                     ScenarioVariant(
                         title: "socket accepted, signed in, live",
                         comparisons: [Comparison(FigureName.operationTime, to: "broadcaster")]
-                    ) { try await measure(target, first: LoadSocket.counterRequest, context) },
-                    ScenarioVariant(title: "broadcaster") { try await measure(broadcaster, first: "x", context) },
+                    ) { try await measure(target, first: LoadSocket.counterRequest, context) }
                 ]
+                if let broadcaster {
+                    variants.append(
+                        ScenarioVariant(title: "broadcaster") {
+                            try await measure(broadcaster, first: "x", context)
+                        })
+                }
                 return ScenarioReport(
                     name: "connect", unit: "1,000 connections",
                     variants: try await ScenarioVariant.interleave(variants, runs: context.settings.runs))

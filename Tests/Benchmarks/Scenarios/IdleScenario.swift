@@ -66,11 +66,12 @@ enum IdleScenario {
         _ server: any LoadedServer, _ connections: Int, _ first: String, _ context: ScenarioContext,
         memory: () -> Int
     ) async throws -> RunResult {
-        let warm = try await open(server, warmConnections, first, context)
-        for socket in warm { socket.close() }
+        let idle = IdleConnections(server, first: first, context.loops)
+        try await idle.adjust(to: warmConnections)
+        try await idle.adjust(to: 0)
         try await Task.sleep(for: .seconds(3))
         let before = memory()
-        let sockets = try await open(server, connections, first, context)
+        try await idle.adjust(to: connections)
         try await Task.sleep(for: settling)
         let each = Double(memory() - before) / Double(connections)
         let accountBefore = server.account()
@@ -78,8 +79,8 @@ enum IdleScenario {
         try await Task.sleep(for: .seconds(context.settings.seconds))
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let cost = server.account().flatMap { after in accountBefore.map { after - $0 } }
-        let open = sockets.count { !$0.isClosed }
-        for socket in sockets { socket.close() }
+        let open = await idle.open
+        try await idle.adjust(to: 0)
         var result = RunResult(figures: [Figure(FigureName.memory, each / 1024, "KB/connection")])
         if let cost {
             result.figures.append(Figure("processors", cost.processorTime / seconds))
@@ -87,27 +88,5 @@ enum IdleScenario {
         }
         if open < connections { result.problem = "\(connections - open) of \(connections) connections were closed" }
         return result
-    }
-
-    private static func open(
-        _ server: any LoadedServer, _ count: Int, _ first: String, _ context: ScenarioContext
-    ) async throws -> [LoadSocket] {
-        var sockets: [LoadSocket] = []
-        for start in stride(from: 0, to: count, by: 50) {
-            sockets += try await withThrowingTaskGroup(of: LoadSocket.self) { tasks in
-                for user in start..<min(start + 50, count) {
-                    tasks.addTask {
-                        // A room for each, so that the broadcaster sends nothing to others.
-                        let path = server.path(ofUser: user, room: "i\(user)", includesSender: true)
-                        let socket = try await LoadSocket.open(
-                            server.addresses[0], path: path, saying: first, on: context.loops.group)
-                        try await socket.awaitLive()
-                        return socket
-                    }
-                }
-                return try await tasks.reduce(into: []) { $0.append($1) }
-            }
-        }
-        return sockets
     }
 }

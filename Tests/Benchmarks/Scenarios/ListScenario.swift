@@ -12,6 +12,8 @@ enum ListScenario {
     /// Pages of a list in one run.
     private static let pages = 50
     private static let patience = Duration.seconds(120)
+    /// The time that a replay reaches further back than asked, and a little more. Changes within it would be replayed.
+    static let replayMargin = Duration.seconds(32)
 
     /// The users: one with many conversations, one who gets many new ones, and their partner.
     private static let (heavy, fresh, partner) = (0, 1, 2)
@@ -81,6 +83,7 @@ enum ListScenario {
     private static func replay(
         of user: Int, messages: Int, _ target: LoadTarget, _ context: ScenarioContext, after changes: () async throws -> Void
     ) async throws -> RunResult {
+        try await Task.sleep(for: replayMargin)
         let path = target.path(ofUser: user, room: "", includesSender: true)
         let before = try await LoadSocket.open(
             target.addresses[0], path: path, saying: LoadSocket.counterRequest, on: context.loops.group)

@@ -55,11 +55,14 @@ struct RoomScenario: Sendable {
     /// Measures the scenario beside the broadcaster and, if the database is on this machine, beside `pgbench`.
     func run(_ context: ScenarioContext) async throws -> ScenarioReport {
         try await context.withTarget { target in
-            try await context.withBaseline(.broadcaster) { broadcaster in
+            try await context.withBroadcaster { broadcaster in
                 let dialect = dialect(target)
                 let load = try await RoomLoad.open(target, plan, dialect, on: context.loops)
-                let other = try await RoomLoad.open(
-                    broadcaster, plan, .broadcast(includesSender: dialect.includesSender), on: context.loops)
+                var other: RoomLoad?
+                if let broadcaster {
+                    let echoing = LoadDialect.broadcast(includesSender: dialect.includesSender)
+                    other = try await RoomLoad.open(broadcaster, plan, echoing, on: context.loops)
+                }
                 var variants: [ScenarioVariant] = []
                 for rate in context.settings.rates(rates) {
                     let title = "\(Report.text(rate)) deliveries/s"
@@ -72,7 +75,7 @@ struct RoomScenario: Sendable {
                 }
                 let reports = try await ScenarioVariant.interleave(variants, runs: context.settings.runs)
                 try await load.close()
-                try await other.close()
+                try await other?.close()
                 try target.system?.checkProcesses()
                 return ScenarioReport(name: name, unit: "1,000 deliveries", variants: reports)
             }
@@ -89,17 +92,28 @@ struct RoomScenario: Sendable {
 
     private func receivers(_ dialect: LoadDialect) -> Double { Double(plan.members - (dialect.includesSender ? 0 : 1)) }
 
+    /// The title of the variant of `pgbench`; nil: operations are not stored.
+    private var statement: String? {
+        switch kind {
+        case .messages: "pgbench, send_message"
+        case .metadata: "pgbench, metadata.patch"
+        case .typing: nil
+        }
+    }
+
     /// Returns the variants of one mode: Strata, and the broadcaster.
     private func pair(
-        _ title: String, _ mode: LoadMode, _ load: RoomLoad, _ other: RoomLoad, _ settings: ScenarioSettings
+        _ title: String, _ mode: LoadMode, _ load: RoomLoad, _ other: RoomLoad?, _ settings: ScenarioSettings
     ) -> [ScenarioVariant] {
         let baseline = "broadcaster, \(title)"
         var comparisons = [Comparison(FigureName.processorTime, to: baseline)]
-        if !mode.isFixedRate { comparisons.append(Comparison(FigureName.deliveries, to: baseline)) }
-        return [
-            ScenarioVariant(title: title, comparisons: comparisons) { try await measure(load, mode, settings) },
-            ScenarioVariant(title: baseline) { try await measure(other, mode, settings) },
-        ]
+        if !mode.isFixedRate {
+            comparisons.append(Comparison(FigureName.deliveries, to: baseline))
+            if let statement { comparisons.append(Comparison(kind.operation, to: statement, baselineFigure: FigureName.statements)) }
+        }
+        let own = ScenarioVariant(title: title, comparisons: comparisons) { try await measure(load, mode, settings) }
+        guard let other else { return [own] }
+        return [own, ScenarioVariant(title: baseline) { try await measure(other, mode, settings) }]
     }
 
     private func measure(_ load: RoomLoad, _ mode: LoadMode, _ settings: ScenarioSettings) async throws -> RunResult {
@@ -110,11 +124,11 @@ struct RoomScenario: Sendable {
 
     /// Returns the variant of `pgbench` with the statement of the saturated load.
     private func statements(_ target: LoadTarget, _ settings: ScenarioSettings) async throws -> [ScenarioVariant] {
-        guard let system = target.system, kind != .typing else { return [] }
+        guard let system = target.system, let statement else { return [] }
         var plan = plan
         plan.firstUser += plan.users
         let baseline = StatementBaseline(
             kind == .messages ? .message(bytes: plan.bytes) : .patch, system, plan, try await target.makeRooms(plan))
-        return [ScenarioVariant(title: "pgbench, \(baseline.name)") { try await baseline.run(seconds: settings.seconds) }]
+        return [ScenarioVariant(title: statement) { try await baseline.run(seconds: settings.seconds) }]
     }
 }

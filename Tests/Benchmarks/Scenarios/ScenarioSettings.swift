@@ -64,6 +64,13 @@ struct ScenarioContext: Sendable {
         return try result.get()
     }
 
+    /// Runs a scenario with the broadcaster as its baseline; without one (nil) if the target is remote, because the
+    /// network lies between.
+    func withBroadcaster<Value>(_ body: (BaselineServer?) async throws -> Value) async throws -> Value {
+        guard remote == nil else { return try await body(nil) }
+        return try await withBaseline(.broadcaster, body)
+    }
+
     /// Runs a scenario with a baseline.
     func withBaseline<Value>(
         _ kind: BaselineServer.Kind, _ body: (BaselineServer) async throws -> Value

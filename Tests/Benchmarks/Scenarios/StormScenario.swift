@@ -40,6 +40,7 @@ enum StormScenario {
         _ target: LoadTarget, _ plan: RoomPlan, _ conversations: [String], _ chat: RoomLoad, _ mode: LoadMode,
         _ context: ScenarioContext
     ) async throws -> RunResult {
+        try await Task.sleep(for: ListScenario.replayMargin)
         let since = try await lastPacket(of: plan.firstUser, target, context)
         _ = try await target.concurrently(0..<plan.rooms * changes) { number in
             let room = number % plan.rooms
