@@ -38,8 +38,8 @@ struct StatementBaseline: Sendable {
         case .patch:
             statement = """
                 SELECT r.outcome, r.position, r.created_at, r.message_count, r.effects FROM metadata.patch(
-                '\(app)'::uuid, \(conversation), \(user), jsonb_build_array(jsonb_build_object('path', 'bench.value',
-                'set', jsonb_build_array(jsonb_build_array('bench.value', :value::text)))), NULL, NULL, NULL, NULL,
+                '\(app)'::uuid, \(conversation), \(user), jsonb_build_array(jsonb_build_object('path', 'load.value',
+                'set', jsonb_build_array(jsonb_build_array('load.value', :value::text)))), NULL, NULL, NULL, NULL,
                 false) r;
                 """
         }

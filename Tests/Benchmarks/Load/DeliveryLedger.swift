@@ -64,14 +64,15 @@ struct DeliveryLedger: Sendable {
     /// Returns the result.
     /// - Parameter sent: The number of operations by sender. Operations that a sender does not receive itself are 0.
     func counts(sent: [Int]) -> DeliveryCounts {
-        zip(checks, sent).reduce(into: DeliveryCounts(reordered: misplaced, foreign: foreign)) { counts, pair in
-            let lost = pair.0.lost(of: pair.1)
-            counts.expected += pair.1
-            counts.delivered += pair.1 - lost
-            counts.lost += lost
-            counts.duplicated += pair.0.duplicates
-            counts.reordered += pair.0.reordered
-        }
+        zip(checks, sent)
+            .reduce(into: DeliveryCounts(reordered: misplaced, foreign: foreign)) { counts, pair in
+                let lost = pair.0.lost(of: pair.1)
+                counts.expected += pair.1
+                counts.delivered += pair.1 - lost
+                counts.lost += lost
+                counts.duplicated += pair.0.duplicates
+                counts.reordered += pair.0.reordered
+            }
     }
 }
 

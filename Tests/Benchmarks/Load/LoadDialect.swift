@@ -56,7 +56,8 @@ enum LoadDialect: Sendable {
     }
 
     private func readChange(_ packet: UnsafeRawBufferPointer) -> Event {
-        guard let operation = packet.end(of: "\"operation\":\"", within: Self.headBytes), operation < packet.count else {
+        guard let operation = packet.end(of: "\"operation\":\"", within: Self.headBytes), operation < packet.count
+        else {
             return .other
         }
         let isDelivery: Bool

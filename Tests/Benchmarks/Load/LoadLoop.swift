@@ -17,7 +17,8 @@ final class LoadLoop: @unchecked Sendable {
     /// The latencies of answers to requests over REST.
     private(set) var answers = LatencyHistogram()
     private var lags = LatencyHistogram()
-    private var isMeasuring = false
+    /// The number of the measurement. Timers of an earlier one end.
+    private var measurement = 0
     private var processorTime = 0.0
     private var waiting = 0.0
 
@@ -32,13 +33,13 @@ final class LoadLoop: @unchecked Sendable {
         answers = LatencyHistogram()
         lags = LatencyHistogram()
         (processorTime, waiting) = (Self.processorTime(), Self.waiting())
-        isMeasuring = true
-        beat(at: NIODeadline.now() + Self.heartbeat)
+        measurement += 1
+        beat(at: NIODeadline.now() + Self.heartbeat, of: measurement)
     }
 
     /// Ends a measurement.
     func end() -> LoopUsage {
-        isMeasuring = false
+        measurement += 1
         return LoopUsage(
             processorTime: Self.processorTime() - processorTime, waiting: Self.waiting() - waiting, lag: lags.summary)
     }
@@ -58,18 +59,20 @@ final class LoadLoop: @unchecked Sendable {
             perform(operation, due)
         }
         guard let next = schedule.nextDue else { return }
-        eventLoop.assumeIsolated().scheduleTask(deadline: NIODeadline.uptimeNanoseconds(next)) { [schedule] in
-            self.run(schedule, perform: perform)
-        }
+        eventLoop.assumeIsolated()
+            .scheduleTask(deadline: NIODeadline.uptimeNanoseconds(next)) { [schedule] in
+                self.run(schedule, perform: perform)
+            }
     }
 
-    private func beat(at deadline: NIODeadline) {
-        eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            guard self.isMeasuring else { return }
-            let now = NIODeadline.now()
-            self.lags.record(nanoseconds: now.uptimeNanoseconds - deadline.uptimeNanoseconds)
-            self.beat(at: now + Self.heartbeat)
-        }
+    private func beat(at deadline: NIODeadline, of measurement: Int) {
+        eventLoop.assumeIsolated()
+            .scheduleTask(deadline: deadline) {
+                guard self.measurement == measurement else { return }
+                let now = NIODeadline.now()
+                self.lags.record(nanoseconds: now.uptimeNanoseconds - deadline.uptimeNanoseconds)
+                self.beat(at: now + Self.heartbeat, of: measurement)
+            }
     }
 
     /// The CPU time of the current thread in seconds.

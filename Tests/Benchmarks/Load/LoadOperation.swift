@@ -14,7 +14,7 @@ enum LoadOperation {
         case .messages: return [frame(message(conversation, text(bytes)))]
         case .metadata:
             let body = """
-                [{"operation":"set","property":"metadata.bench.value","value":"\(OperationMark.placeholder)"}]
+                [{"operation":"set","property":"metadata.load.value","value":"\(OperationMark.placeholder)"}]
                 """
             let request = RESTRequest.bytes(
                 "PATCH", "/conversations/\(conversation)", token: token, body: body, to: server)

@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 
 /// The identity of an operation, as text of fixed length within its content:
-/// `bench.RRRR.CCCCCC.SSSS.NNNNNNNNN.TTTTTTTTTTTTTTTTTTTT.`
+/// `bench:RRRR.CCCCCC.SSSS.NNNNNNNNN.TTTTTTTTTTTTTTTTTTTT.`
 struct OperationMark: Equatable, Sendable {
     /// The measurement. Deliveries of an earlier one are ignored.
     var run: Int
@@ -16,7 +16,7 @@ struct OperationMark: Equatable, Sendable {
     /// The time at which the operation was due: nanoseconds of the monotonic clock.
     var due: UInt64
 
-    private static let start: StaticString = "bench."
+    private static let start: StaticString = "bench:"
     private static let widths = (run: 4, room: 6, sender: 4, number: 9, due: 20)
     static let byteCount = start.utf8CodeUnitCount + 4 + 6 + 4 + 9 + 20 + 5
 

@@ -34,10 +34,11 @@ final class RESTLoad: Sendable {
                 let own = stride(from: number, to: workers.count, by: loops.all.count).map { workers[$0] }
                 guard !own.isEmpty else { continue }
                 tasks.addTask {
-                    try await loop.eventLoop.flatSubmit {
-                        RESTWorkers(own, self.server.addresses[0], loop).start()
-                    }
-                    .get()
+                    try await loop.eventLoop
+                        .flatSubmit {
+                            RESTWorkers(own, self.server.addresses[0], loop).start()
+                        }
+                        .get()
                 }
             }
             return try await tasks.reduce(into: []) { $0.append($1) }

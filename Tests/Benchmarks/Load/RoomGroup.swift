@@ -102,9 +102,10 @@ final class RoomGroup: @unchecked Sendable {
     var counts: Counts {
         var deliveries = DeliveryCounts()
         for member in members {
-            let sent = (0..<plan.senders).map { slot in
-                slot == member.slot && !dialect.includesSender ? 0 : members[member.first + slot].sent
-            }
+            let sent = (0..<plan.senders)
+                .map { slot in
+                    slot == member.slot && !dialect.includesSender ? 0 : members[member.first + slot].sent
+                }
             deliveries += member.ledger.counts(sent: sent)
         }
         return Counts(

@@ -100,11 +100,12 @@ final class RoomLoad: Sendable {
             let members = rooms.flatMap { room in (0..<plan.members).map { (room: room, slot: $0) } }
             let sockets = try await load.sockets(members, on: group.loop.eventLoop)
             let each = max(1, restConnections / groups.count)
-            try await group.loop.eventLoop.submit {
-                let lane = RESTLane(server.addresses[0], connections: each, on: group.loop.eventLoop)
-                group.add(members, sockets, conversations: conversations, server: server, lane: lane)
-            }
-            .get()
+            try await group.loop.eventLoop
+                .submit {
+                    let lane = RESTLane(server.addresses[0], connections: each, on: group.loop.eventLoop)
+                    group.add(members, sockets, conversations: conversations, server: server, lane: lane)
+                }
+                .get()
         }
         return load
     }

@@ -75,7 +75,9 @@ struct LinePlot: Sendable {
         var parts: [String] = []
         for tick in Self.ticks(to: top) {
             let y = Self.text(place(y: tick))
-            parts.append("<line class=\"grid\" x1=\"\(Self.text(Self.margin.left))\" x2=\"\(Self.text(right))\" y1=\"\(y)\" y2=\"\(y)\"/>")
+            parts.append(
+                "<line class=\"grid\" x1=\"\(Self.text(Self.margin.left))\" x2=\"\(Self.text(right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
+            )
             let label = Self.text(Self.margin.left - 8)
             parts.append("<text x=\"\(label)\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(Self.label(tick))</text>")
         }
@@ -86,10 +88,12 @@ struct LinePlot: Sendable {
         }
         let middle = Self.text((Self.margin.left + right) / 2)
         parts.append(
-            "<text x=\"\(middle)\" y=\"\(Self.text(Self.height - 12))\" text-anchor=\"middle\">\(Self.escaped(xLabel))</text>")
+            "<text x=\"\(middle)\" y=\"\(Self.text(Self.height - 12))\" text-anchor=\"middle\">\(Self.escaped(xLabel))</text>"
+        )
         let side = Self.text((Self.margin.top + bottom) / 2)
         parts.append(
-            "<text x=\"16\" y=\"\(side)\" text-anchor=\"middle\" transform=\"rotate(-90 16 \(side))\">\(Self.escaped(yLabel))</text>")
+            "<text x=\"16\" y=\"\(side)\" text-anchor=\"middle\" transform=\"rotate(-90 16 \(side))\">\(Self.escaped(yLabel))</text>"
+        )
         return parts
     }
 
@@ -99,13 +103,15 @@ struct LinePlot: Sendable {
         var parts = ["<polyline class=\"line \(colour)\" points=\"\(points.joined(separator: " "))\"/>"]
         parts += series.points.map {
             let value = "\(Self.escaped(series.name)): \(Report.text($0.y))"
-            return "<circle class=\"\(colour)\" cx=\"\(Self.text(place(x: $0.x)))\" cy=\"\(Self.text(place(y: $0.y)))\" r=\"3\">"
+            return
+                "<circle class=\"\(colour)\" cx=\"\(Self.text(place(x: $0.x)))\" cy=\"\(Self.text(place(y: $0.y)))\" r=\"3\">"
                 + "<title>\(value)</title></circle>"
         }
         let x = Self.width - Self.margin.right + 16
         let y = Self.margin.top + 8 + Double(number) * 20
         parts.append(
-            "<line class=\"\(colour)\" stroke-width=\"2\" x1=\"\(Self.text(x))\" x2=\"\(Self.text(x + 18))\" y1=\"\(Self.text(y))\" y2=\"\(Self.text(y))\"/>")
+            "<line class=\"\(colour)\" stroke-width=\"2\" x1=\"\(Self.text(x))\" x2=\"\(Self.text(x + 18))\" y1=\"\(Self.text(y))\" y2=\"\(Self.text(y))\"/>"
+        )
         parts.append(
             "<text x=\"\(Self.text(x + 24))\" y=\"\(Self.text(y))\" dy=\"4\">\(Self.escaped(series.name))</text>")
         return parts.joined(separator: "\n")
@@ -141,7 +147,8 @@ struct LinePlot: Sendable {
     }
 
     private static func label(_ value: Double) -> String {
-        value == value.rounded() && abs(value) < 1e15 ? (value < 100 ? "\(Int(value))" : Report.text(value)) : text(value)
+        value == value.rounded() && abs(value) < 1e15
+            ? (value < 100 ? "\(Int(value))" : Report.text(value)) : text(value)
     }
 
     /// Returns a coordinate with at most two digits after the point.

@@ -140,7 +140,8 @@ enum CurveScenario {
     private static func trees(_ context: ScenarioContext) async throws -> Curve {
         let report = try await TreeScenario.run(context)
         return Curve(
-            file: "trees", xLabel: "leaves of the metadata", values: TreeScenario.sizes.map(Double.init), report: report)
+            file: "trees", xLabel: "leaves of the metadata", values: TreeScenario.sizes.map(Double.init), report: report
+        )
     }
 
     // MARK: Measurements

@@ -3,8 +3,8 @@ import Foundation
 import NIOCore
 import ProtocolClient
 
-/// Lists and replays of a user with 10,000 conversations, and the first replay of 5,000 conversations that a client does
-/// not know.
+/// Lists and replays of a user with 10,000 conversations, and the first replay of 5,000 conversations that are new to a
+/// client.
 enum ListScenario {
     private static let conversations = 10_000
     private static let newConversations = 5000
@@ -15,20 +15,27 @@ enum ListScenario {
     /// The time that a replay reaches further back than asked, and a little more. Changes within it would be replayed.
     static let replayMargin = Duration.seconds(32)
 
-    /// The users: one with many conversations, one who gets many new ones, and their partner.
-    private static let (heavy, fresh, partner) = (0, 1, 2)
+    /// The users: one with many conversations, and one who gets many new ones.
+    private static let (heavy, fresh) = (0, 1)
+    /// The other users: so many that each adds the first two less often than an app allows for an hour by default.
+    private static let partners = 2..<502
+
+    private static func partner(_ conversation: Int) -> Int {
+        partners.lowerBound + conversation % partners.count
+    }
 
     static func run(_ context: ScenarioContext) async throws -> ScenarioReport {
         try await context.withTarget { target in
-            try await target.signIn(users: 3)
+            try await target.signIn(users: partners.upperBound)
             Progress.print("creating \(conversations) conversations")
-            let ids = try await target.concurrently(0..<conversations) { _ in
-                try await target.conversation(of: [heavy, partner], as: partner)
+            let ids = try await target.concurrently(0..<conversations) { number in
+                try await target.conversation(of: [heavy, partner(number)], as: partner(number))
             }
             try await send(conversations, to: ids, target)
-            var variants = ["created_at", "last_message"].map { order in
-                ScenarioVariant(title: "a page of 100, by \(order)") { try await list(order, target, context) }
-            }
+            var variants = ["created_at", "last_message"]
+                .map { order in
+                    ScenarioVariant(title: "a page of 100, by \(order)") { try await list(order, target, context) }
+                }
             for count in changes {
                 variants.append(
                     ScenarioVariant(title: "replay of \(Report.text(Double(count))) changes") {
@@ -40,8 +47,8 @@ enum ListScenario {
             variants.append(
                 ScenarioVariant(title: "replay of \(Report.text(Double(newConversations))) new conversations") {
                     try await replay(of: fresh, messages: 0, target, context) {
-                        _ = try await target.concurrently(0..<newConversations) { _ in
-                            try await target.conversation(of: [fresh, partner], as: partner)
+                        _ = try await target.concurrently(0..<newConversations) { number in
+                            try await target.conversation(of: [fresh, partner(number)], as: partner(number))
                         }
                     }
                 })
@@ -61,7 +68,9 @@ enum ListScenario {
     private static func send(_ count: Int, to ids: [String], _ target: LoadTarget) async throws {
         _ = try await target.concurrently(0..<count) { number in
             let body: JSONValue = ["parts": [["mime_type": "text/plain", "body": "\(number)"]]]
-            try await target.call("POST", "/conversations/\(ids[number % ids.count])/messages", as: partner, body: body)
+            let conversation = number % ids.count
+            try await target.call(
+                "POST", "/conversations/\(ids[conversation])/messages", as: partner(conversation), body: body)
         }
     }
 
@@ -81,7 +90,8 @@ enum ListScenario {
     /// Measures the replay of changes that happen while a user is away, from the connection to the answer.
     /// - Parameter messages: The number of messages to expect; 0: any.
     private static func replay(
-        of user: Int, messages: Int, _ target: LoadTarget, _ context: ScenarioContext, after changes: () async throws -> Void
+        of user: Int, messages: Int, _ target: LoadTarget, _ context: ScenarioContext,
+        after changes: () async throws -> Void
     ) async throws -> RunResult {
         try await Task.sleep(for: replayMargin)
         let path = target.path(ofUser: user, room: "", includesSender: true)

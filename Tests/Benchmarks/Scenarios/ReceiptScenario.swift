@@ -65,8 +65,9 @@ enum ReceiptScenario {
         var number = 0
         for reader in 1..<plan.members {
             for message in messages {
-                requests[number % workers].append(
-                    receipt(message, by: plan.user(reader, of: message.room), target))
+                requests[number % workers]
+                    .append(
+                        receipt(message, by: plan.user(reader, of: message.room), target))
                 number += 1
             }
         }
@@ -75,9 +76,10 @@ enum ReceiptScenario {
 
     /// Returns a worker for each other user, who reads one message after another.
     private static func oneByOne(_ messages: [Sent], _ target: LoadTarget) -> [[ByteBuffer]] {
-        (1..<largePlan.members).map { reader in
-            messages.map { receipt($0, by: largePlan.user(reader, of: 0), target) }
-        }
+        (1..<largePlan.members)
+            .map { reader in
+                messages.map { receipt($0, by: largePlan.user(reader, of: 0), target) }
+            }
     }
 
     private static func receipt(_ message: Sent, by user: Int, _ target: LoadTarget) -> ByteBuffer {

@@ -109,7 +109,9 @@ struct RoomScenario: Sendable {
         var comparisons = [Comparison(FigureName.processorTime, to: baseline)]
         if !mode.isFixedRate {
             comparisons.append(Comparison(FigureName.deliveries, to: baseline))
-            if let statement { comparisons.append(Comparison(kind.operation, to: statement, baselineFigure: FigureName.statements)) }
+            if let statement {
+                comparisons.append(Comparison(kind.operation, to: statement, baselineFigure: FigureName.statements))
+            }
         }
         let own = ScenarioVariant(title: title, comparisons: comparisons) { try await measure(load, mode, settings) }
         guard let other else { return [own] }

@@ -51,9 +51,10 @@ final class BenchSystem: Sendable {
         process = Process()
         process.executableURL = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("strata")
         let ports = try LoopbackPort.free(2)
-        process.arguments = [
-            "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning",
-        ] + instances.sorted { $0.key < $1.key }.flatMap { ["--\($0.key)", "\($0.value)"] }
+        process.arguments =
+            [
+                "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning",
+            ] + instances.sorted { $0.key < $1.key }.flatMap { ["--\($0.key)", "\($0.value)"] }
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
         environment.merge(self.settings) { $1 }
