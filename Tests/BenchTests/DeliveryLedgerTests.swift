@@ -53,6 +53,17 @@ struct DeliveryLedgerTests {
         #expect(ledger.next(from: 2) == 3)
     }
 
+    @Test("requests over REST may overtake each other; their positions still increase")
+    func unordered() {
+        var ledger = DeliveryLedger(senders: 1, isOrdered: false)
+        for (number, position) in [(1, 5), (0, 6), (2, 7)] as [(Int, Int64)] {
+            ledger.receive(sender: 0, number: number, position: position)
+        }
+        #expect(ledger.counts(sent: [3]) == DeliveryCounts(expected: 3, delivered: 3))
+        ledger.receive(sender: 0, number: 3, position: 7)
+        #expect(ledger.counts(sent: [4]) == DeliveryCounts(expected: 4, delivered: 4, reordered: 1))
+    }
+
     @Test("positions must increase, also between senders")
     func positions() {
         var ledger = DeliveryLedger(senders: 2)

@@ -28,18 +28,24 @@ struct SequenceCheck: Sendable {
 
 /// The deliveries of one conversation to one receiver.
 ///
-/// Each sender's operations must arrive once and in order, and the positions of the conversation must increase. The
-/// counts cover all senders.
+/// Each sender's operations must arrive once and, if the sender sends one after another, in order. The positions of the
+/// conversation must increase. The counts cover all senders.
 struct DeliveryLedger: Sendable {
     /// The checks by the sender's number in the conversation.
     private var checks: [SequenceCheck]
+    private let isOrdered: Bool
     private var lastPosition: Int64 = 0
     private var misplaced = 0
     /// Deliveries of senders that do not exist.
     private var foreign = 0
 
-    /// - Parameter senders: The number of senders in the conversation.
-    init(senders: Int) { checks = Array(repeating: SequenceCheck(), count: senders) }
+    /// - Parameters:
+    ///   - senders: The number of senders in the conversation.
+    ///   - isOrdered: False if a sender's operations may overtake each other, as requests over REST may.
+    init(senders: Int, isOrdered: Bool = true) {
+        checks = Array(repeating: SequenceCheck(), count: senders)
+        self.isOrdered = isOrdered
+    }
 
     /// Records a delivery.
     /// - Parameters:
@@ -71,7 +77,7 @@ struct DeliveryLedger: Sendable {
                 counts.delivered += pair.1 - lost
                 counts.lost += lost
                 counts.duplicated += pair.0.duplicates
-                counts.reordered += pair.0.reordered
+                if isOrdered { counts.reordered += pair.0.reordered }
             }
     }
 }

@@ -9,6 +9,8 @@ struct LoadResponse: Sendable {
     var body = ByteBuffer()
 
     var isSuccess: Bool { (200..<300).contains(status) }
+    /// The text of a refusal.
+    var refusal: String { status == 0 ? "the connection ended" : "\(status) \(String(buffer: body))" }
 }
 
 /// A reader of HTTP/1.1 responses that costs little: it looks at the status, the length and the body only.

@@ -35,6 +35,7 @@ actor IdleConnections {
         while sockets.count < count {
             let numbers = sockets.count..<min(sockets.count + Self.opening, count)
             sockets += try await withThrowingTaskGroup(of: LoadSocket.self) { tasks in
+                var opened: [LoadSocket] = []
                 for number in numbers {
                     tasks.addTask { [server, firstUser, first, loops] in
                         // A room for each, so that the broadcaster sends nothing to others.
@@ -47,7 +48,8 @@ actor IdleConnections {
                         return socket
                     }
                 }
-                return try await tasks.reduce(into: []) { $0.append($1) }
+                for try await socket in tasks { opened.append(socket) }
+                return opened
             }
         }
     }

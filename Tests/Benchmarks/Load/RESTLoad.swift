@@ -96,7 +96,7 @@ private final class RESTWorkers: @unchecked Sendable {
             loop.recordAnswer(since: due)
             if !response.isSuccess {
                 result.refused += 1
-                if result.refused == 1 { result.firstRefusal = "\(response.status) \(String(buffer: response.body))" }
+                if result.refused == 1 { result.firstRefusal = response.refusal }
             }
             next(worker, number + 1)
         }

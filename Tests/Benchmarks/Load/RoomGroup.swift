@@ -54,7 +54,7 @@ final class RoomGroup: @unchecked Sendable {
             members.append(
                 RoomMember(
                     room: room, slot: slot, conversation: conversations[room], first: index - slot, socket: socket,
-                    templates: templates, ledger: DeliveryLedger(senders: plan.senders)))
+                    templates: templates, ledger: DeliveryLedger(senders: plan.senders, isOrdered: !isREST)))
             // A cycle of references, which `close` breaks.
             socket.onPacket = { [self] in receive($0, at: index) }
         }
@@ -66,7 +66,9 @@ final class RoomGroup: @unchecked Sendable {
         self.run = run
         (window, scheduled, delivered, refused, firstRefusal) = (nil, 0, 0, 0, "")
         (lastDelivery, awaitedAnswers) = (0, 0)
-        for index in members.indices { members[index].reset(senders: plan.senders) }
+        for index in members.indices {
+            members[index].reset(DeliveryLedger(senders: plan.senders, isOrdered: !isREST))
+        }
     }
 
     /// Begins to send.
@@ -157,7 +159,7 @@ final class RoomGroup: @unchecked Sendable {
         loop.recordAnswer(since: due)
         if !response.isSuccess {
             refused += 1
-            if refused == 1 { firstRefusal = "\(response.status) \(String(buffer: response.body))" }
+            if refused == 1 { firstRefusal = response.refusal }
         }
         fill(index)
     }
@@ -225,8 +227,9 @@ struct RoomMember {
     var answered = 0
     var dues: [UInt64] = Array(repeating: 0, count: Self.keptDues)
 
-    mutating func reset(senders: Int) {
-        ledger = DeliveryLedger(senders: senders)
+    /// Begins a measurement.
+    mutating func reset(_ ledger: DeliveryLedger) {
+        self.ledger = ledger
         (sent, delivered, answered) = (0, 0, 0)
     }
 

@@ -36,7 +36,8 @@ enum LoadMode: Sendable {
 /// The result of one measurement of a ``RoomLoad``.
 struct RoomRun: Sendable {
     var operations: Int
-    /// The time from the first operation to the last delivery, in seconds.
+    /// The time from the first operation to the last delivery in seconds; at a fixed rate at least the time of the
+    /// schedule.
     var seconds: Double
     var deliveries: DeliveryCounts
     var latency: LatencySummary?
@@ -168,7 +169,7 @@ final class RoomLoad: Sendable {
             if result.firstRefusal.isEmpty { result.firstRefusal = count.firstRefusal }
             last = max(last, count.lastDelivery)
         }
-        if last > start { result.seconds = max(0.001, Double(last - start) / 1e9) }
+        if last > start { result.seconds = max(mode.isFixedRate ? seconds : 0.001, Double(last - start) / 1e9) }
         if case .typing = dialect { try await finishTyping() }
         return result
     }

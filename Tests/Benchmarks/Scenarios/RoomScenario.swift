@@ -28,21 +28,21 @@ struct RoomScenario: Sendable {
     static func chat(_ settings: ScenarioSettings) -> RoomScenario {
         RoomScenario(
             name: "chat", plan: RoomPlan(rooms: 40, members: 5, senders: 5, bytes: settings.bytes), kind: .messages,
-            rates: [1000, 10_000], window: 4)
+            rates: [1000, 10_000], window: 2)
     }
 
     /// One sender and 250 participants in each of four conversations, 10 messages per second each.
     static func fanOut(_ settings: ScenarioSettings) -> RoomScenario {
         RoomScenario(
             name: "fan-out 1 → 250", plan: RoomPlan(rooms: 4, members: 250, senders: 1, bytes: settings.bytes),
-            kind: .messages, rates: [10_000], window: 8)
+            kind: .messages, rates: [10_000], window: 4)
     }
 
     /// 200 users in conversations of five, who begin and pause to type.
     static func typing() -> RoomScenario {
         RoomScenario(
             name: "typing", plan: RoomPlan(rooms: 40, members: 5, senders: 5, bytes: 100), kind: .typing,
-            rates: [800, 8000], window: 2)
+            rates: [800, 8000], window: 1)
     }
 
     /// 200 users in conversations of five, who set a key of the metadata over REST: 1,000 patches per second.
