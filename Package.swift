@@ -206,8 +206,9 @@ let checks: [Target] = [
         path: "Tests/Benchmarks", swiftSettings: settings),
     // A baseline of Bench, which starts it. In C, as the limit that the kernel sets.
     .executableTarget(name: "Broadcaster", path: "Tests/Broadcaster"),
-    // The decisions of the load generator: schedules, checks of deliveries, bounds, reports. They need no servers.
-    tests("BenchTests", ["Bench", nioCore]),
+    // The decisions of the load generator: schedules, checks of deliveries, bounds, reports. A target of its own, because
+    // no other target of tests imports Bench and its packages.
+    tests("BenchTests", ["Bench", nioCore, nioPosix]),
 ]
 
 /// The client library. It links neither libpq nor hiredis, nor a server.
