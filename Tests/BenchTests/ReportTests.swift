@@ -57,6 +57,19 @@ struct ReportTests {
         #expect(report.problems == ["chat, chat: the generator was saturated"])
     }
 
+    @Test("a figure that a run refused is not shown; the reason and the other figures are")
+    func notes() {
+        var refused = run(12)
+        refused.note = "no rates, because the generator was saturated"
+        var complete = run(10)
+        complete.figures.append(Figure("deliveries", 9, "/s"))
+        let variant = VariantReport(title: "chat", runs: [complete, refused])
+        #expect(variant.medians == [Figure("CPU", 11, "ms")])
+        let lines = ScenarioReport(name: "chat", unit: "1", variants: [variant]).lines
+        #expect(lines.contains("- chat: CPU 11.0 ms"))
+        #expect(lines.contains("  - no rates, because the generator was saturated"))
+    }
+
     @Test("the services are a table")
     func services() {
         let variant = VariantReport(title: "chat", runs: [run(10, gateway: 53.26)])

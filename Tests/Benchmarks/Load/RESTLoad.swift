@@ -110,7 +110,8 @@ extension RunResult {
     ///   - count: The number of units; nil: the number of requests.
     init(_ run: RESTLoad.Run, name: String, count: Int? = nil, bounds: SaturationBounds) {
         let count = count ?? run.requests
-        figures = [Figure(name, Double(count) / max(0.001, run.seconds), "/s")]
+        let saturation = bounds.problem(run.usage, isFixedRate: false)
+        figures = saturation == nil ? [Figure(name, Double(count) / max(0.001, run.seconds), "/s")] : []
         if let cost = run.cost {
             services = cost.costs(units: count, operations: count)
             figures += [
@@ -118,11 +119,12 @@ extension RunResult {
                 Figure("switches", Double(cost.switches.voluntary) / Double(max(1, count)), "voluntary"),
             ]
         }
-        figures += Self.latencies(run.answers, "answer ") + Self.own(run.usage)
+        if saturation == nil { figures += Self.latencies(run.answers, "answer ") }
+        figures += Self.own(run.usage)
         generator = run.usage
-        problem =
-            run.refused > 0
-            ? "\(run.refused) requests were refused, the first one so: \(run.firstRefusal.prefix(300))"
-            : bounds.problem(run.usage, isFixedRate: false)
+        if run.refused > 0 {
+            problem = "\(run.refused) requests were refused, the first one so: \(run.firstRefusal.prefix(300))"
+        }
+        refuse(saturation, isFixedRate: false)
     }
 }

@@ -33,6 +33,8 @@ struct RunResult: Codable, Sendable {
     var deliveries: DeliveryCounts?
     /// The reason why the figures are invalid; nil: they are valid.
     var problem: String?
+    /// The reason why some figures were refused; nil: none was.
+    var note: String?
 
     /// Returns the value of a figure; nil if the run has none of this name.
     func value(_ name: String) -> Double? { figures.first { $0.name == name }?.value }
@@ -66,18 +68,22 @@ struct VariantReport: Codable, Sendable {
     var comparisons: [Comparison]
     /// The reason why no figure is shown; nil if all runs are valid.
     var problem: String?
+    /// The reason why some figures are not shown.
+    var note: String?
 
+    /// Computes the medians of the figures that all runs have.
     /// - Parameter comparisons: The comparisons, without ratios.
     init(title: String, runs: [RunResult], comparisons: [Comparison] = []) {
         self.title = title
         self.runs = runs
         self.comparisons = comparisons
         problem = runs.compactMap(\.problem).first
-        let names = runs.first?.figures.map(\.name) ?? []
-        medians = names.compactMap { name in
-            guard let unit = runs.first?.figures.first(where: { $0.name == name })?.unit else { return nil }
-            return Figure(name, Report.median(runs.compactMap { $0.value(name) }), unit)
-        }
+        note = runs.compactMap(\.note).first
+        medians = (runs.first?.figures ?? [])
+            .compactMap { figure in
+                let values = runs.compactMap { $0.value(figure.name) }
+                return values.count == runs.count ? Figure(figure.name, Report.median(values), figure.unit) : nil
+            }
         let services = runs.flatMap(\.services).map(\.service)
         self.services = Set(services)
             .map { service in
@@ -139,6 +145,7 @@ struct ScenarioReport: Codable, Sendable {
                 "\(figure.name) \(Report.text(figure.value))\(figure.unit.isEmpty ? "" : " \(figure.unit)")"
             }
             lines.append("- \(variant.title): \(figures.joined(separator: ", "))")
+            if let note = variant.note { lines.append("  - \(note)") }
             lines += variant.comparisons.compactMap { comparison in
                 comparison.ratio.map { "  - \(comparison.figure): \(Report.text($0)) × \(comparison.baseline)" }
             }

@@ -68,15 +68,20 @@ enum ConnectScenario {
         _ latencies: LatencyHistogram, _ usage: GeneratorUsage, _ cost: ProcessAccount?, _ bounds: SaturationBounds
     ) -> RunResult {
         let count = max(1, latencies.count)
-        var result = RunResult(figures: [Figure("connections", Double(count) / max(0.001, usage.seconds), "/s")])
+        let saturation = bounds.problem(usage, isFixedRate: false)
+        var result = RunResult(figures: [])
+        if saturation == nil {
+            result.figures.append(Figure("connections", Double(count) / max(0.001, usage.seconds), "/s"))
+        }
         if let cost {
             result.services = cost.costs(units: count, operations: count)
             result.figures.append(
                 Figure(FigureName.operationTime, cost.processorTime / Double(count) * 1e3, "ms"))
         }
-        result.figures += RunResult.latencies(latencies.summary, "") + RunResult.own(usage)
+        if saturation == nil { result.figures += RunResult.latencies(latencies.summary, "") }
+        result.figures += RunResult.own(usage)
         result.generator = usage
-        result.problem = bounds.problem(usage, isFixedRate: false)
+        result.refuse(saturation, isFixedRate: false)
         return result
     }
 }

@@ -132,10 +132,15 @@ extension RunResult {
     /// - Parameter operation: The name of an operation in the plural: "messages".
     init(_ run: RoomRun, operation: String, bounds: SaturationBounds) {
         let delivered = run.deliveries.delivered
-        figures = [
-            Figure(operation, Double(run.operations) / run.seconds, "/s"),
-            Figure(FigureName.deliveries, Double(delivered) / run.seconds, "/s"),
-        ]
+        let saturation = bounds.problem(run.usage, isFixedRate: run.isFixedRate)
+        let isLimited = saturation != nil
+        figures =
+            isLimited
+            ? []
+            : [
+                Figure(operation, Double(run.operations) / run.seconds, "/s"),
+                Figure(FigureName.deliveries, Double(delivered) / run.seconds, "/s"),
+            ]
         if let cost = run.cost {
             services = cost.costs(units: delivered, operations: run.operations)
             let operations = Double(max(1, run.operations))
@@ -146,12 +151,25 @@ extension RunResult {
                 Figure("and", Double(cost.switches.involuntary) / operations, "involuntary"),
             ]
         }
-        figures += Self.latencies(run.latency, "")
-        if let answers = run.answers { figures += Self.latencies(answers, "answer ") }
+        if !isLimited { figures += Self.latencies(run.latency, "") + Self.latencies(run.answers, "answer ") }
         figures += Self.own(run.usage)
         generator = run.usage
         deliveries = run.deliveries
-        problem = run.problem ?? bounds.problem(run.usage, isFixedRate: run.isFixedRate)
+        problem = run.problem
+        refuse(saturation, isFixedRate: run.isFixedRate)
+    }
+
+    /// Records that the generator was saturated.
+    ///
+    /// At a fixed rate all figures are invalid, because the load was another one. In a closed loop the caller leaves out
+    /// rates and latencies, which would be the generator's own; the cost of an operation holds at any load.
+    mutating func refuse(_ saturation: String?, isFixedRate: Bool) {
+        guard let saturation else { return }
+        if isFixedRate {
+            problem = problem ?? saturation
+        } else {
+            note = "no rates and latencies, because \(saturation)"
+        }
     }
 
     static func latencies(_ summary: LatencySummary?, _ prefix: String) -> [Figure] {

@@ -18,7 +18,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private let live: EventLoopPromise<Void>
     /// Receives each packet in place of the counters.
     var onPacket: ((UnsafeRawBufferPointer) -> Void)?
-    /// The server's time of the last packet, as text. Recorded only without ``onPacket``.
+    /// The server's time of the last answer, as text. Recorded only without ``onPacket``.
     private(set) var timestamp = ""
     private var channel: (any Channel)?
     /// The channel of the socket. A caller can close it without a close frame.
@@ -206,11 +206,8 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Counts a packet without parsing it. The low cost of the load makes measurements on the same machine possible.
     private func count(_ packet: UnsafeRawBufferPointer) {
-        if let time = packet.end(of: "\"timestamp\":\"", within: 120), packet.count >= time + 24 {
-            timestamp = String(decoding: packet[time..<time + 24], as: UTF8.self)
-        }
         guard packet.end(of: "\"operation\":\"create\"", within: 160) != nil else {
-            if packet.end(of: "\"type\":\"response\"", within: 120) != nil { answers += 1 }
+            if packet.end(of: "\"type\":\"response\"", within: 120) != nil { countAnswer(packet) }
             let isRefused = packet.end(of: "\"success\":false", within: 400) != nil
             if packet.end(of: "Event.replay", within: 400) != nil { replay.succeed(!isRefused) }
             if isRefused {
@@ -223,6 +220,13 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         guard keepsDelays, let end = packet.end(of: "\"body\":\"T") else { return }
         let sent = UInt64(packet.number(at: end) ?? 0)
         delays.append(Double(DispatchTime.now().uptimeNanoseconds &- sent) / 1e9)
+    }
+
+    private func countAnswer(_ packet: UnsafeRawBufferPointer) {
+        answers += 1
+        if let time = packet.end(of: "\"timestamp\":\"", within: 120), packet.count >= time + 24 {
+            timestamp = String(decoding: packet[time..<time + 24], as: UTF8.self)
+        }
     }
 
     enum Opcode: UInt8 { case continuation = 0, text = 1, pong = 10 }
