@@ -94,12 +94,18 @@ final class LoadLoop: @unchecked Sendable {
 struct LoadLoops: Sendable {
     let group: MultiThreadedEventLoopGroup
     let all: [LoadLoop]
+    /// The niceness of the loops' threads, if this process may choose it. A busy system then does not delay them.
+    private static let niceness: Int32 = -10
 
     /// - Parameter count: The number of loops; nil: one for each two processors, at most four.
     init(_ count: Int?) {
         let chosen = count ?? max(1, min(4, System.coreCount / 2))
         group = MultiThreadedEventLoopGroup(numberOfThreads: chosen)
         all = group.makeIterator().map { LoadLoop($0) }
+        // On Linux, 0 is the calling thread.
+        for loop in all {
+            loop.eventLoop.execute { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness) }
+        }
     }
 
     /// Runs a closure on every loop, and returns the results in the order of the loops.

@@ -12,6 +12,10 @@ final class RESTLane: @unchecked Sendable {
     private let server: LoadAddress
     private let eventLoop: any EventLoop
     private let limit: Int
+    /// The longest time for which a connection stays unused. A server may close an older one while a request is on its
+    /// way, and the request would be lost.
+    private static let longestPause = TimeAmount.seconds(5)
+
     private var waiting = CircularBuffer<(request: ByteBuffer, completion: Completion)>()
     private var free: [RESTConnection] = []
     /// The number of connections, including those that are being opened.
@@ -28,7 +32,12 @@ final class RESTLane: @unchecked Sendable {
     /// Sends a request as soon as a connection is free.
     /// - Parameter completion: Receives the response, on the event loop.
     func send(_ request: ByteBuffer, _ completion: @escaping Completion) {
-        if let connection = free.popLast() { return connection.send(request, completion) }
+        while let connection = free.popLast() {
+            if NIODeadline.now() - connection.lastUse < Self.longestPause {
+                return connection.send(request, completion)
+            }
+            connection.close()
+        }
         waiting.append((request, completion))
         if connections < limit, !isClosed { connect() }
     }
@@ -92,6 +101,8 @@ private final class RESTConnection: ChannelInboundHandler, @unchecked Sendable {
     private var context: ChannelHandlerContext?
     private var reader = HTTPResponseReader()
     private var completion: RESTLane.Completion?
+    /// The time of the last response, or of the opening.
+    private(set) var lastUse = NIODeadline.now()
 
     init(onFree: @escaping (RESTConnection) -> Void, onEnd: @escaping (RESTConnection) -> Void) {
         self.onFree = onFree
@@ -118,6 +129,7 @@ private final class RESTConnection: ChannelInboundHandler, @unchecked Sendable {
             while let response = try reader.next() {
                 let completion = completion
                 self.completion = nil
+                lastUse = .now()
                 completion?(response)
                 onFree(self)
             }

@@ -85,15 +85,12 @@ final class RoomLoad: Sendable {
     }
 
     /// Creates the conversations and opens the sockets.
-    /// - Parameters:
-    ///   - restConnections: The maximum number of requests over REST in flight.
-    ///   - existing: The ids of conversations to use; nil: new ones.
+    /// - Parameter restConnections: The maximum number of requests over REST in flight.
     static func open(
         _ server: any LoadedServer, _ plan: RoomPlan, _ dialect: LoadDialect, restConnections: Int = 64,
-        in existing: [String]? = nil, on loops: LoadLoops
+        on loops: LoadLoops
     ) async throws -> RoomLoad {
-        let conversations: [String]
-        if let existing { conversations = existing } else { conversations = try await server.makeRooms(plan) }
+        let conversations = try await server.makeRooms(plan)
         let groups = loops.all.map { RoomGroup(loop: $0, plan: plan, dialect: dialect) }
         let load = RoomLoad(server, plan, dialect, conversations, loops, groups)
         for (number, group) in groups.enumerated() {

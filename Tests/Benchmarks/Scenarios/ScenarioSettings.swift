@@ -120,7 +120,6 @@ enum Progress {
 /// The names of figures that several scenarios have.
 enum FigureName {
     static let deliveries = "deliveries"
-    static let operations = "operations"
     static let processorTime = "CPU"
     static let operationTime = "CPU of an operation"
     static let statements = "statements"
