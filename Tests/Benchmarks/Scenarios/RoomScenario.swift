@@ -12,6 +12,9 @@ struct RoomScenario: Sendable {
     /// Operations of each sender in flight in a closed loop.
     var window: Int
 
+    /// The services whose memory is shown: those that could grow with the load.
+    private static let services: Set = ["gateway", "conversations", "metadata", "presence"]
+
     enum Kind: Sendable {
         case messages, typing, metadata
 
@@ -113,7 +116,15 @@ struct RoomScenario: Sendable {
                 comparisons.append(Comparison(kind.operation, to: statement, baselineFigure: FigureName.statements))
             }
         }
-        let own = ScenarioVariant(title: title, comparisons: comparisons) { try await measure(load, mode, settings) }
+        let system = (load.server as? LoadTarget)?.system
+        let own = ScenarioVariant(title: title, comparisons: comparisons) {
+            var result = try await measure(load, mode, settings)
+            for (service, bytes) in (system?.residentMemory ?? [:]).sorted(by: { $0.key < $1.key })
+            where Self.services.contains(service) {
+                result.figures.append(Figure("memory of \(service)", Double(bytes) / 1_048_576, "MB"))
+            }
+            return result
+        }
         guard let other else { return [own] }
         return [own, ScenarioVariant(title: baseline) { try await measure(other, mode, settings) }]
     }

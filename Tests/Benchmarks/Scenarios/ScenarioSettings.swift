@@ -160,8 +160,8 @@ extension RunResult {
 
     /// Records that the generator was saturated.
     ///
-    /// At a fixed rate all figures are invalid, because the load was another one. In a closed loop the caller leaves out
-    /// rates and latencies, which would be the generator's own; the cost of an operation holds at any load.
+    /// At a fixed rate all figures are invalid, because the load was another one. In a closed loop the caller leaves
+    /// out rates and latencies, which would be the generator's own; the cost of an operation holds at any load.
     mutating func refuse(_ saturation: String?, isFixedRate: Bool) {
         guard let saturation else { return }
         if isFixedRate {
