@@ -24,7 +24,7 @@ help:
 	@echo "make lint    format, licence headers, references between files, versions, the voice of comments, and NOTICE"
 	@echo "make fmt     put the format right"
 	@echo "make stats   counts of files, lines, types, targets, comments and words of documents"
-	@echo "make bench   benchmarks (release build)"
+	@echo "make bench   Strata under load, and its parts, against baselines (release build, an hour); make bench ARGS=\"chat --deliveries 1000\""
 	@echo "make clean   remove what was built; data in .strata/ stays"
 
 setup:

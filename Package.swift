@@ -44,6 +44,7 @@ let collections = Target.Dependency.product(name: "Collections", package: "swift
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let histogram = Target.Dependency.product(name: "Histogram", package: "hdrhistogram-swift")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
@@ -197,12 +198,17 @@ let checks: [Target] = [
         name: "Bench",
         dependencies: [
             "StrataModel", "StrataWire", "NetKit", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand",
-            "StrataKit", grdb, asyncHTTPClient,
+            "ProtocolClient", "StrataKit", grdb, asyncHTTPClient, histogram,
             nioCore,
-            nioPosix, nioHTTP1,
+            nioPosix, nioHTTP1, nioWebSocket, nioSSL,
             logging, lifecycle, argumentParser,
         ],
         path: "Tests/Benchmarks", swiftSettings: settings),
+    // A baseline of Bench, which starts it. In C, as the limit that the kernel sets.
+    .executableTarget(name: "Broadcaster", path: "Tests/Broadcaster"),
+    // The decisions of the load generator: schedules, checks of deliveries, bounds, reports. A target of its own, because
+    // no other target of tests imports Bench and its packages.
+    tests("BenchTests", ["Bench", nioCore, nioPosix]),
 ]
 
 /// The client library. It links neither libpq nor hiredis, nor a server.
@@ -257,7 +263,13 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
-    ] + (isImageBuild ? [] : [.package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")]),
+    ]
+        + (isImageBuild
+            ? []
+            : [
+                .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+                .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+            ]),
     targets: [
         // Shared: StrataModel imports nothing of ours; each target below imports only what stands above it.
         library("StrataModel", "Shared/Model", []),

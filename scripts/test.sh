@@ -70,7 +70,7 @@ if [ -z "$tier" ]; then
     if [ "$1" = unit ]; then
         shift
         # Whole targets, and suites of targets that have other tests, too.
-        unit='(ModelTests|WireTests|NetKitTests|RPCTests|ServiceKitTests|GatewayTests|SimulationTests|StrataKitTests)\.'
+        unit='(BenchTests|ModelTests|WireTests|NetKitTests|RPCTests|ServiceKitTests|GatewayTests|SimulationTests|StrataKitTests)\.'
         unit+='|PostgresTests\.(PoolStateMachine|ResponseWait|RowDecoding|FunctionSet|EncodedParameters|LockKey|Timestamp|PostgresError|Configuration|MigrationPlan)Tests/'
         unit+='|RedisTests\.(ClusterMachine|ClusterSubscription|ConnectionMachine|ReplyParser|SubscriptionStateMachine|Value|Configuration)Tests/'
         unit+='|ConversationsTests\.(ConversationsSettings|Publisher|Nonce)Tests/|MetadataTests\.(MetadataJSON|MetadataSettings)Tests/'

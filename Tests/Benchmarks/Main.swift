@@ -1,142 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
 import Foundation
-import LocalServers
-import NIOPosix
+import StrataCommand
 
 /// The command that runs the benchmarks and prints their figures; see docs/benchmarks.md.
 @main
 struct BenchCommand: AsyncParsableCommand {
-    /// Runs the command. The RPC benchmark starts this program again as its server, and the StrataKit benchmark starts
-    /// it as an app.
+    /// Runs the command. Some benchmarks start this program again: as a server, or as an app with StrataKit.
     static func main() async {
         let arguments = CommandLine.arguments
-        if arguments.count == 3, arguments[1] == "rpc-bench-server", let port = Int(arguments[2]) {
-            do {
+        do {
+            if arguments.count == 3, arguments[1] == "rpc-bench-server", let port = Int(arguments[2]) {
                 return try await RPCBench.serve(port: port)
-            } catch {
-                exit(withError: error)
             }
-        }
-        if arguments.count == 3, arguments[1] == KitClient.argument {
-            do {
-                return try await KitClient.run(arguments[2])
-            } catch {
-                exit(withError: error)
+            if arguments.count == 3, arguments[1] == BareWebSocketServer.argument, let port = Int(arguments[2]) {
+                return try await BareWebSocketServer.serve(port: port)
             }
+            if arguments.count == 3, arguments[1] == KitClient.argument { return try await KitClient.run(arguments[2]) }
+        } catch {
+            exit(withError: error)
         }
-        await main(nil)
+        await launch()
     }
 
+    /// The name is `strata bench` if `strata` started this program.
     static let configuration = CommandConfiguration(
-        commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
+        commandName: CommandLine.arguments[0] == BenchmarkCommand.fullName ? BenchmarkCommand.fullName : "bench",
+        abstract: "Measures Strata under load, and its parts, each against a baseline of the same run.",
+        discussion: """
+            Scenarios: chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, \
+            curves. With --url, --app and --key they drive a Strata elsewhere.
+            Parts: wire, rpc, redis, postgres, slow, kit, hostile, webhooks.
+            """, version: StrataVersion.description)
 
     enum Part: String, CaseIterable, ExpressibleByArgument {
-        case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, kit, hostile, webhooks
+        case chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, curves
+        case wire, rpc, redis, postgres, slow, kit, webhooks, hostile
+
+        /// Scenarios that need only the public API.
+        static let remote: [Part] = [.chat, .fanout, .typing, .metadata, .trees, .receipts, .connect, .storm, .lists]
     }
 
-    @Argument(help: "What to measure; everything but hostile, which takes long, if nothing is named.")
+    @Argument(
+        help: """
+            What to measure. If nothing is named: everything but hostile, which takes long, and curves, which --plots \
+            selects.
+            """)
     var parts: [Part] = []
 
-    @Option(help: "Seconds each measurement takes.")
-    var seconds = 5
-
-    @Option(help: "Connections of the measurement of idle memory.")
-    var connections = 5000
-
-    @Option(help: "Readers that stop, beside fifty that do not.")
-    var slow = 1000
-
-    @Option(
-        help:
-            "Messages a second of each of the 200 users of the whole path; and beside slow readers twice as many in all."
-    )
-    var rate = 10.0
-
-    @Option(
-        name: .customLong("pattern"), help: "What hostile users and apps do; everything they can if it is left out.")
-    var patterns: [HostilePattern] = []
-
-    @Option(name: .customLong("step"), help: "What is measured of the client library; everything if it is left out.")
-    var steps: [KitBench.Step] = []
-
-    @Option(help: "Runs of each pattern of hostile users and apps, of which the median is printed.")
-    var runs = 5
-
-    @Option(
-        help: """
-            Seconds between what hostile users prepare and the first run, so that it is not in the victim's replays; beside a hostile app the victim works \
-            for as long before each kind of run.
-            """)
-    var settling = 45
+    @OptionGroup var load: LoadOptions
+    @OptionGroup var remote: RemoteOptions
+    @OptionGroup var components: ComponentOptions
 
     func validate() throws {
-        guard seconds > 0, runs > 0, settling >= 0 else {
-            throw ValidationError("--seconds and --runs must be at least 1, --settling at least 0.")
+        if parts.contains(.curves), load.plots == nil { throw ValidationError("curves needs --plots FOLDER.") }
+        let local = parts.filter { !Part.remote.contains($0) }
+        if remote.url != nil, let first = local.first {
+            throw ValidationError("\(first.rawValue) cannot be measured with --url.")
         }
+    }
+
+    /// The parts to measure, in order.
+    private var chosen: [Part] {
+        if !parts.isEmpty { return parts }
+        if remote.url != nil { return Part.remote }
+        return Part.allCases.filter { $0 != .hostile && ($0 != .curves || load.plots != nil) }
     }
 
     func run() async throws {
-        for part in parts.isEmpty ? Part.allCases.filter({ $0 != .hostile }) : parts {
-            for line in try await measure(part) { print(line) }
-        }
-    }
-
-    private func measure(_ part: Part) async throws -> [String] {
-        switch part {
-        case .wire: return WireBench.run()
-        case .rpc: return try await RPCBench.run(seconds: Double(seconds))
-        case .redis, .postgres: return try await withServers(part)
-        case .fanout, .idle, .path, .slow: return try await withSystem(part)
-        case .hostile:
-            return try await HostileBench.run(
-                patterns.isEmpty ? HostilePattern.allCases : patterns, runs: runs, seconds: seconds, settling: settling,
-                group: MultiThreadedEventLoopGroup.singleton)
-        case .kit:
-            return try await KitBench.run(
-                steps.isEmpty ? Set(KitBench.Step.allCases) : Set(steps), group: MultiThreadedEventLoopGroup.singleton)
-        case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
-        case .webhooks: return try await WebhookBench.run(group: MultiThreadedEventLoopGroup.singleton)
-        }
-    }
-
-    private func withSystem(_ part: Part) async throws -> [String] {
-        let system = try await BenchSystem(
-            settings: part == .slow ? ["STRATA_SOCKET_BACKLOG_BYTES": "\(SlowReaderBench.backlog)"] : [:])
-        let group = MultiThreadedEventLoopGroup.singleton
-        let result: Result<[String], any Error>
-        do {
-            switch part {
-            case .fanout: result = .success(try await SystemBench.fanOut(system, seconds: seconds, group: group))
-            case .slow:
-                result = .success(
-                    try await SlowReaderBench.run(system, seconds: seconds, rate: rate * 2, slow: slow, group: group))
-            case .idle: result = .success(try await SystemBench.idle(system, connections: connections, group: group))
-            default:
-                result = .success(try await SystemBench.wholePath(system, seconds: seconds, rate: rate, group: group))
+        let loops = LoadLoops(load.loops)
+        let target = try remote.target()
+        let context = ScenarioContext(settings: load.settings, loops: loops, remote: target)
+        var report = Report(
+            strata: StrataVersion.description, date: Date(), processors: ProcessInfo.processInfo.activeProcessorCount)
+        for part in chosen {
+            if let reports = try await scenarios(part, context) {
+                for scenario in reports { for line in scenario.lines { print(line) } }
+                report.scenarios += reports
+                if let file = load.json { try report.json().write(to: URL(fileURLWithPath: file)) }
+            } else {
+                for line in try await components.measure(part, seconds: load.seconds, runs: load.runs) { print(line) }
             }
-        } catch {
-            result = .failure(error)
         }
-        try await system.stop()
-        return try result.get()
+        try await target?.close()
+        guard report.problems.isEmpty else {
+            for problem in report.problems { Progress.print(problem) }
+            throw ExitCode.failure
+        }
     }
 
-    private func withServers(_ part: Part) async throws -> [String] {
-        let home = FileManager.default.temporaryDirectory
-            .appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))").path
-        defer { try? FileManager.default.removeItem(atPath: home) }
-        if part == .redis {
-            let redis = try await PrivateRedis.start(.init(directory: home + "/redis"))
-            let lines = try await RedisBench.run(redisHost: redis.host, redisPort: redis.port, seconds: Double(seconds))
-            await redis.stop()
-            return lines
+    /// Runs a scenario.
+    /// - Returns: The reports; nil if the part is no scenario.
+    private func scenarios(_ part: Part, _ context: ScenarioContext) async throws -> [ScenarioReport]? {
+        switch part {
+        case .chat: return [try await RoomScenario.chat(context.settings).run(context)]
+        case .fanout: return [try await RoomScenario.fanOut(context.settings).run(context)]
+        case .typing: return [try await RoomScenario.typing().run(context)]
+        case .metadata: return [try await RoomScenario.metadata().run(context)]
+        case .trees: return [try await TreeScenario.run(context)]
+        case .receipts: return [try await ReceiptScenario.run(context)]
+        case .connect: return [try await ConnectScenario.run(context)]
+        case .storm: return [try await StormScenario.run(context)]
+        case .idle: return [try await IdleScenario.run(context)]
+        case .lists: return [try await ListScenario.run(context)]
+        case .rest: return [try await RestingScenario.run(context)]
+        case .scale: return [try await ScaleScenario.run(context)]
+        case .curves: return try await CurveScenario.run(context, plots: load.plots ?? "plots")
+        case .wire, .rpc, .redis, .postgres, .slow, .kit, .webhooks, .hostile: return nil
         }
-        let postgres = try await PrivatePostgres.start(.init(directory: home + "/postgres", password: nil))
-        let lines = try await PostgresBench.run(postgresURL: postgres.url(), seconds: Double(seconds))
-        await postgres.stop()
-        return lines
     }
 }
-
-extension KitBench.Step: ExpressibleByArgument {}

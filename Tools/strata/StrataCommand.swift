@@ -17,13 +17,15 @@ public struct StrataCommand: AsyncParsableCommand {
         subcommands: [
             DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, UserCommand.self,
             AnnounceCommand.self, DemoCommand.self,
-            DoctorCommand.self, SecretsCommand.self,
+            DoctorCommand.self, SecretsCommand.self, BenchmarkCommand.self,
         ]
     )
 
     /// Creates the root command, which shows the help if it is run without a subcommand.
     public init() {}
+}
 
+extension AsyncParsableCommand {
     /// Parses the command line, runs the command, and ends the process.
     ///
     /// | Status | Meaning |
@@ -31,7 +33,7 @@ public struct StrataCommand: AsyncParsableCommand {
     /// | 0 | success |
     /// | 64 | an invalid command line |
     /// | other | a status of ``CommandFailure`` |
-    public static func launch() async -> Never {
+    package static func launch() async -> Never {
         do {
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {

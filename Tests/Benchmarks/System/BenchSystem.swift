@@ -37,7 +37,10 @@ final class BenchSystem: Sendable {
     /// - Parameters:
     ///   - settings: Additional settings of the services.
     ///   - limitsStrangers: True to keep the default limit of additions by strangers.
-    init(settings: [String: String] = [:], limitsStrangers: Bool = false) async throws {
+    ///   - instances: The numbers of instances by the option of `strata dev`: `gateways`, `conversations`, …
+    init(
+        settings: [String: String] = [:], limitsStrangers: Bool = false, instances: [String: Int] = [:]
+    ) async throws {
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: Self.clientConfiguration)
         self.settings = Self.noLimits.merging(settings) { $1 }
         tokenPrefix = "bench-token-"
@@ -48,9 +51,10 @@ final class BenchSystem: Sendable {
         process = Process()
         process.executableURL = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("strata")
         let ports = try LoopbackPort.free(2)
-        process.arguments = [
-            "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning",
-        ]
+        process.arguments =
+            [
+                "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning",
+            ] + instances.sorted { $0.key < $1.key }.flatMap { ["--\($0.key)", "\($0.value)"] }
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
         environment.merge(self.settings) { $1 }
@@ -178,10 +182,7 @@ final class BenchSystem: Sendable {
 
     /// The resident memory of the gateway, in bytes.
     var gatewayMemory: Int {
-        let pid = state.processes.first { $0.service == "gateway" }?.pid ?? 0
-        let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
-        return (line?.split(separator: " ").dropLast().last).flatMap { Int($0) }.map { $0 * 1024 } ?? 0
+        ProcessMemory.resident(of: Int(state.processes.first { $0.service == "gateway" }?.pid ?? 0))
     }
 }
 
@@ -218,7 +219,11 @@ struct ProcessTable {
         family(of: roots).reduce(into: ContextSwitches()) { $0.add(process: $1) }
     }
 
-    private func family(of roots: Set<Int>) -> [Int] {
+    /// The ids of all processes.
+    var processes: [Int] { Array(ticks.keys) }
+
+    /// Returns these processes and all their descendants.
+    func family(of roots: Set<Int>) -> [Int] {
         ticks.keys.filter { pid in
             var ancestor = pid
             while ancestor > 1, !roots.contains(ancestor) { ancestor = parents[ancestor] ?? 0 }

@@ -2,10 +2,11 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Synchronization
 
-/// A WebSocket that only counts packets, so that the load adds little cost to the measurement. It is confined to its
-/// event loop.
+/// A WebSocket that does not parse packets, so that the load adds little cost to the measurement. It counts them, or
+/// hands them to ``onPacket``. It is confined to its event loop.
 final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -14,6 +15,11 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private var isUpgraded = false
     private let opened: EventLoopPromise<Void>
     private let replay: EventLoopPromise<Bool>
+    private let live: EventLoopPromise<Void>
+    /// Receives each packet in place of the counters.
+    var onPacket: ((UnsafeRawBufferPointer) -> Void)?
+    /// The server's time of the last answer, as text. Recorded only without ``onPacket``.
+    private(set) var timestamp = ""
     private var channel: (any Channel)?
     /// The channel of the socket. A caller can close it without a close frame.
     var connection: (any Channel)? { channel }
@@ -28,8 +34,10 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private(set) var delays: [Double] = []
     var keepsDelays = false
 
-    private init(opened: EventLoopPromise<Void>, replay: EventLoopPromise<Bool>) {
-        (self.opened, self.replay) = (opened, replay)
+    private init(on loop: any EventLoop) {
+        opened = loop.makePromise()
+        replay = loop.makePromise()
+        live = loop.makePromise()
     }
 
     /// The close code of the server.
@@ -39,7 +47,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     /// True if the connection has ended. Callable from any thread.
     var isClosed: Bool { hasEnded.load(ordering: .relaxed) }
 
-    /// Connects, upgrades, and makes a request, so that the gateway begins to send.
+    /// Connects to a gateway of this machine, upgrades, and makes a request, so that the gateway begins to send.
     /// - Parameters:
     ///   - first: The first request. nil: one that has no effect.
     ///   - receiveBuffer: The size of the kernel's receive buffer in bytes. nil: chosen by the system.
@@ -48,33 +56,52 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         port: Int, token: String, saying first: String? = nil, receiveBuffer: Int? = nil, from address: String? = nil,
         on group: any EventLoopGroup
     ) async throws -> LoadSocket {
+        try await open(
+            .local(port), path: "/?session_token=\(token)", saying: first ?? counterRequest,
+            receiveBuffer: receiveBuffer, from: address, on: group)
+    }
+
+    /// A request without effect.
+    static let counterRequest = "{\"type\":\"request\",\"body\":{\"request_id\":\"r0\",\"method\":\"Counter.read\"}}"
+
+    /// Connects and upgrades.
+    /// - Parameters:
+    ///   - path: The path of the handshake, with its query.
+    ///   - first: The first request. nil: none.
+    ///   - receiveBuffer: The size of the kernel's receive buffer in bytes. nil: chosen by the system.
+    ///   - source: The local address. nil: chosen by the system.
+    static func open(
+        _ server: LoadAddress, path: String, saying first: String?, receiveBuffer: Int? = nil,
+        from source: String? = nil, on group: any EventLoopGroup
+    ) async throws -> LoadSocket {
         let loop = group.next()
-        let opened = loop.makePromise(of: Void.self)
-        let socket = LoadSocket(opened: opened, replay: loop.makePromise())
+        let socket = LoadSocket(on: loop)
         var bootstrap = ClientBootstrap(group: loop).channelOption(.tcpOption(.tcp_nodelay), value: 1)
         if let receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: receiveBuffer) }
         let channel: any Channel
         do {
-            if let address { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: address, port: 0)) }
+            if let source { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: source, port: 0)) }
             channel =
                 try await bootstrap
                 .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(socket) }
+                    channel.eventLoop.makeCompletedFuture {
+                        try server.addTLS(to: channel.pipeline.syncOperations)
+                        try channel.pipeline.syncOperations.addHandler(socket)
+                    }
                 }
-                .connect(host: "127.0.0.1", port: port).get()
+                .connect(host: server.host, port: server.port).get()
         } catch {
-            opened.fail(error)
-            socket.replay.succeed(false)
+            socket.fail(error)
             throw error
         }
         let request = """
-            GET /?session_token=\(token) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+            GET \(path) HTTP/1.1\r\nHost: \(server.name)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n
             """
         try await loop.submit { socket.channel = channel }.get()
         try await channel.writeAndFlush(ByteBuffer(string: request))
-        try await opened.futureResult.get()
-        socket.send(first ?? "{\"type\":\"request\",\"body\":{\"request_id\":\"r0\",\"method\":\"Counter.read\"}}")
+        try await socket.opened.futureResult.get()
+        if let first { socket.send(first) }
         return socket
     }
 
@@ -98,10 +125,18 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         return try await replay.futureResult.get()
     }
 
+    /// Waits for the first packet: the socket receives what happens from then on.
+    func awaitLive() async throws { try await live.futureResult.get() }
+
+    private func fail(_ error: any Error) {
+        opened.fail(error)
+        live.fail(error)
+        replay.succeed(false)
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
         hasEnded.store(true, ordering: .relaxed)
-        opened.fail(BenchProblem("the connection was closed"))
-        replay.succeed(false)
+        fail(BenchProblem("the connection was closed"))
         context.fireChannelInactive()
     }
 
@@ -126,7 +161,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         var bytes = unwrapInboundIn(data)
         if pending.readableBytes == 0 { pending = bytes } else { pending.writeBuffer(&bytes) }
         if !isUpgraded {
-            let end = pending.withUnsafeReadableBytes { Self.find("\r\n\r\n", in: $0, first: $0.count) }
+            let end = pending.withUnsafeReadableBytes { $0.end(of: "\r\n\r\n") }
             guard let end else { return }
             guard pending.getString(at: pending.readerIndex, length: 12) == "HTTP/1.1 101" else {
                 opened.fail(BenchProblem("the upgrade was refused: \(String(buffer: pending).prefix(300))"))
@@ -159,24 +194,22 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             closeCode = pending.getInteger(at: start + header)
         } else if first & 0x0f == 1 {
             packets += 1
-            pending.withUnsafeReadableBytes { count(UnsafeRawBufferPointer(rebasing: $0[header..<header + length])) }
+            if packets == 1 { live.succeed() }
+            pending.withUnsafeReadableBytes { bytes in
+                let packet = UnsafeRawBufferPointer(rebasing: bytes[header..<header + length])
+                if let onPacket { onPacket(packet) } else { count(packet) }
+            }
         }
         pending.moveReaderIndex(forwardBy: header + length)
         return true
     }
 
-    private static let createMark: StaticString = "\"operation\":\"create\""
-    private static let answerMark: StaticString = "\"type\":\"response\""
-    private static let refusalMark: StaticString = "\"success\":false"
-    private static let replayMark: StaticString = "Event.replay"
-    private static let timeMark: StaticString = "\"body\":\"T"
-
     /// Counts a packet without parsing it. The low cost of the load makes measurements on the same machine possible.
     private func count(_ packet: UnsafeRawBufferPointer) {
-        guard Self.find(Self.createMark, in: packet, first: 120) != nil else {
-            if Self.find(Self.answerMark, in: packet, first: 120) != nil { answers += 1 }
-            let isRefused = Self.find(Self.refusalMark, in: packet, first: 400) != nil
-            if Self.find(Self.replayMark, in: packet, first: 400) != nil { replay.succeed(!isRefused) }
+        guard packet.end(of: "\"operation\":\"create\"", within: 160) != nil else {
+            if packet.end(of: "\"type\":\"response\"", within: 120) != nil { countAnswer(packet) }
+            let isRefused = packet.end(of: "\"success\":false", within: 400) != nil
+            if packet.end(of: "Event.replay", within: 400) != nil { replay.succeed(!isRefused) }
             if isRefused {
                 refused += 1
                 if refused == 1 { firstRefusal = String(decoding: packet, as: UTF8.self) }
@@ -184,24 +217,16 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             return
         }
         messages += 1
-        guard keepsDelays, let end = Self.find(Self.timeMark, in: packet, first: packet.count) else { return }
-        let digits = packet[end...].prefix(20).prefix { $0 >= 48 && $0 <= 57 }
-        let sent = digits.reduce(UInt64(0)) { $0 &* 10 &+ UInt64($1 - 48) }
+        guard keepsDelays, let end = packet.end(of: "\"body\":\"T") else { return }
+        let sent = UInt64(packet.number(at: end) ?? 0)
         delays.append(Double(DispatchTime.now().uptimeNanoseconds &- sent) / 1e9)
     }
 
-    /// Returns the end index of `mark` within the first bytes; nil if it is not found.
-    private static func find(_ mark: StaticString, in packet: UnsafeRawBufferPointer, first: Int) -> Int? {
-        guard let base = packet.baseAddress else { return nil }
-        let length = mark.utf8CodeUnitCount
-        var place = 0
-        while place + length <= min(first, packet.count) {
-            if packet[place] == mark.utf8Start[0], memcmp(base + place, mark.utf8Start, length) == 0 {
-                return place + length
-            }
-            place += 1
+    private func countAnswer(_ packet: UnsafeRawBufferPointer) {
+        answers += 1
+        if let time = packet.end(of: "\"timestamp\":\"", within: 120), packet.count >= time + 24 {
+            timestamp = String(decoding: packet[time..<time + 24], as: UTF8.self)
         }
-        return nil
     }
 
     enum Opcode: UInt8 { case continuation = 0, text = 1, pong = 10 }

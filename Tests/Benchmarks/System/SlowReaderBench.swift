@@ -22,24 +22,24 @@ enum SlowReaderBench {
     ) async throws -> [String] {
         try await system.signIn(users: fast + slowUsers)
         let conversation = try await system.conversation(of: 0..<fast + slowUsers, as: 0)
-        let readers = try await SystemBench.sockets(system, users: Array(0..<fast), group)
+        let readers = try await SocketFleet.open(system, users: Array(0..<fast), group)
         // When each reader has received this message, all of them are attached.
-        SystemBench.send(readers[0], conversation, 0, bytes: 100)
-        _ = try await SystemBench.awaitMessages(readers.count, readers, within: .seconds(60))
+        readers[0].send(LoadOperation.message(conversation, "all are attached"))
+        _ = try await SocketFleet.awaitMessages(readers.count, readers, within: .seconds(60))
         let alone = try await measure(system, readers, conversation, seconds: seconds, rate: rate)
-        let slow = try await SystemBench.sockets(
+        let slow = try await SocketFleet.open(
             system, users: Array(fast..<fast + slowUsers), each: max(1, count / slowUsers), receiveBuffer: 16_384, group
         )
         for socket in slow { _ = try await socket.read { $0.reset() } }
-        SystemBench.send(readers[0], conversation, 0, bytes: 100)
-        _ = try await SystemBench.awaitMessages(slow.count, slow, within: .seconds(60))
+        readers[0].send(LoadOperation.message(conversation, "all are attached"))
+        _ = try await SocketFleet.awaitMessages(slow.count, slow, within: .seconds(60))
         for socket in slow { try await socket.pauseReading() }
         let before = system.gatewayMemory
         let beside = try await measure(system, readers, conversation, seconds: seconds, rate: rate)
         let closed = try await system.gatewayMetric("strata_gateway_slow_sockets_closed_total")
         for socket in slow { try await socket.resumeReading() }
         try await Task.sleep(for: .seconds(3))
-        let told = try await SystemBench.total(slow) { $0.closeCode == 1013 ? 1 : 0 }
+        let told = try await SocketFleet.total(slow) { $0.closeCode == 1013 ? 1 : 0 }
         let replayed = try await replay(system, group)
         for socket in readers + slow { socket.close() }
         return [
@@ -88,10 +88,10 @@ enum SlowReaderBench {
             try await Task.sleep(for: .seconds(1 / rate))
         }
         let expected = count * readers.count
-        let delivered = try await SystemBench.awaitMessages(expected, readers, within: .seconds(30))
+        let delivered = try await SocketFleet.awaitMessages(expected, readers, within: .seconds(30))
         var delays: [Double] = []
         for socket in readers { delays += try await socket.read { $0.delays } }
-        try await SystemBench.report(readers)
+        try await SocketFleet.checkRefusals(readers)
         delays.sort()
         guard !delays.isEmpty else { throw BenchProblem("nothing was delivered") }
         return Measurement(

@@ -365,5 +365,6 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("app delete", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--yes", ["--yes=much", "{uuid}"], "--yes"),
         WrongInput("doctor", "--json", ["--json=much"], "--json"),
+        WrongInput("bench", "<words>", ["nonsense"], "nonsense"),
     ]
 }
