@@ -129,7 +129,9 @@ export class StrataClient {
   /** @type {Set<string>} */
   #introduced = new Set();
   #presence = "auto";
-  #isScheduled = false;
+  #isReporting = false;
+  /** @type {any} */
+  #timer = null;
   /**
    * The change of the last packet.
    * @type {{id: string, position: number} | null}
@@ -301,15 +303,19 @@ export class StrataClient {
 
   /** Emits `change` soon: with the next microtask or, while much is loaded, at most every 50 ms. */
   #schedule() {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    const run = () => {
-      this.#isScheduled = false;
-      this.#settle();
-      this.#emit("change", {});
-    };
-    if (this.#state === "live") queueMicrotask(run);
-    else this.#clock.set(run, 50);
+    if (this.#state !== "live") this.#timer ??= this.#clock.set(() => this.#report(), 50);
+    else if (!this.#isReporting) {
+      this.#isReporting = true;
+      queueMicrotask(() => this.#report());
+    }
+  }
+
+  #report() {
+    this.#clock.clear(this.#timer);
+    this.#timer = null;
+    this.#isReporting = false;
+    this.#settle();
+    this.#emit("change", {});
   }
 
   // Synchronization

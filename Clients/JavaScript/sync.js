@@ -149,6 +149,7 @@ export class Sync {
       this.#host.reached("ended");
       this.#host.live(since);
       this.#proceed();
+      this.#host.changed();
     });
   }
 
