@@ -173,11 +173,7 @@ function changeParticipants(shown, steps, me) {
   return { ...shown, participants, distinct: shown.distinct && isSame };
 }
 
-/**
- * @param {ShownConversation} shown
- * @param {Change} change
- * @param {Context["messages"]} messages
- */
+/** @param {ShownConversation} shown @param {Change} change @param {Context["messages"]} messages */
 function hideConversation(shown, { mode, leave, position = 0 }, messages) {
   const isBack = mode === "my_devices" && !leave && [...messages.values()].some((one) => !isDeleted(one, mode, position));
   return isBack ? shown : { ...shown, isHidden: true };

@@ -4,11 +4,11 @@ import { Connection } from "./connection.js";
 import { StrataError } from "./errors.js";
 import { LiveList, MessageList } from "./lists.js";
 import { kinds } from "./changes.js";
-import { checkPath, checkValue, emptyTree, stepsOf, valueAt } from "./metadata.js";
-import { partsOf } from "./objects.js";
+import { checkValue, emptyTree, stepsOf, valueAt } from "./metadata.js";
 import { Queue, receiptsPerRequest } from "./queue.js";
 import { Rest } from "./rest.js";
-import { Sync, conversationOf } from "./sync.js";
+import { conversationOf } from "./store.js";
+import { Sync } from "./sync.js";
 import { TypingReceiver, TypingSender } from "./typing.js";
 import { View } from "./view.js";
 import { identityId, isObject, userId } from "./wire.js";
@@ -55,26 +55,17 @@ import { identityId, isObject, userId } from "./wire.js";
  */
 
 /**
- * @typedef {object} Actions The functions behind the methods of snapshots.
+ * @typedef {object} Core The functions behind the methods of snapshots.
  * @property {() => string} me
  * @property {(change: Change) => Promise<void>} change
- * @property {(kind: string, user: string) => Promise<void>} user
  * @property {(user: string) => Identity} identity
  * @property {(id: string) => Promise<Conversation>} created
  * @property {(id: string) => Map<string, import("./typing.js").TypingAction>} typists
  * @property {(id: string, action: import("./typing.js").TypingAction) => void} typing
- * @property {(id: string, options: {limit?: number}) => MessageList} messages
- * @property {(id: string, content: import("./objects.js").NewContent, options: {notification?: JSONObject}) =>
- *   Promise<Message>} send
- * @property {(message: Message, content: import("./objects.js").NewContent) => Promise<void>} edit
- * @property {(id: string, ids: string[]) => Promise<void>} read
- * @property {(id: string) => Promise<void>} readAll
- * @property {(id: string, path: string, value: unknown) => Promise<void>} setMetadata
- * @property {(id: string, values: unknown) => Promise<void>} mergeMetadata
- * @property {(id: string, paths: string[]) => Promise<void>} deleteMetadata
- * @property {(id: string, operation: "add" | "remove", users: string[]) => Promise<void>} participants
- * @property {(id: string) => Promise<void>} leave
- * @property {(id: string, mode: string, leave: boolean) => Promise<void>} deleteConversation
+ * @property {(conversation: string, id: string, data: JSONObject) => Promise<Message>} send
+ * @property {(id: string) => number} position - Returns the position up to which a conversation is applied.
+ * @property {(id: string) => number} newest - Returns the position of the newest message.
+ * @property {(id: string, limit: number) => MessageList} messages
  */
 
 /**
@@ -92,10 +83,7 @@ export class StrataClient {
   #typists;
   /** @type {Sync | null} */
   #sync = null;
-  /**
-   * The state that the app sees; the former one while another is loaded.
-   * @type {import("./store.js").Store | null}
-   */
+  /** @type {import("./store.js").Store | null} The state that the app sees; the former one while another is loaded. */
   #shown = null;
   /** @type {State} */
   #state = "closed";
@@ -104,27 +92,15 @@ export class StrataClient {
   #error = null;
   /** @type {Map<string, Set<(event: any) => void>>} */
   #listeners = new Map();
-  /**
-   * Ids of distinct conversations that the server had under another id.
-   * @type {Map<string, string>}
-   */
+  /** @type {Map<string, string>} Ids of distinct conversations that the server had under another id. */
   #aliases = new Map();
   /** @type {Map<string, Promise<void>>} */
   #creations = new Map();
-  /**
-   * Ids of messages whose delivery was confirmed.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} Ids of messages whose delivery was confirmed. */
   #delivered = new Set();
-  /**
-   * Users whose presence was requested on this connection.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} Users whose presence was requested on this connection. */
   #presenceAsked = new Set();
-  /**
-   * Conversations and users that changed since the last {@link #settle}.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} Conversations and users that changed since the last {@link #settle}. */
   #arrived = new Set();
   /** @type {Set<string>} */
   #introduced = new Set();
@@ -132,10 +108,7 @@ export class StrataClient {
   #isReporting = false;
   /** @type {any} */
   #timer = null;
-  /**
-   * The change of the last packet.
-   * @type {{id: string, position: number} | null}
-   */
+  /** @type {{id: string, position: number} | null} The change of the last packet. */
   #open = null;
   /** @type {(() => void)[]} */
   #cleanup = [];
@@ -151,7 +124,7 @@ export class StrataClient {
     this.#rest = new Rest({ ...options, fetch: request, clock, signedIn: (session) => this.#emit("session", session) });
     this.#connection = new Connection({ rest: this.#rest, WebSocket, clock, host: this.#connectionHost() });
     this.#queue = new Queue({ host: this.#queueHost(), clock, storage: options.storage });
-    this.#view = new View(this.#queue, this.#actions());
+    this.#view = new View(this.#queue, this.#core());
     this.#typing = new TypingSender(clock, (id, action) => this.#sendTyping(id, action));
     this.#typists = new TypingReceiver(clock, (conversationId, user, action) => {
       this.#emit("typing", { conversationId, userId: user, action });
@@ -409,7 +382,7 @@ export class StrataClient {
         this.#schedule();
       }, 100);
     }
-    this.#update();
+    this.#current();
     if (!sync.isLive) return;
     this.#confirmDelivery(this.#arrived);
     this.#askPresence(this.#introduced);
@@ -519,12 +492,10 @@ export class StrataClient {
     const { sort = "last_message", where = () => true } = options;
     /** @param {Conversation} one */
     const time = (one) => +(sort === "last_message" ? (one.lastMessage?.sentAt ?? one.createdAt) : one.createdAt);
-    const read = () => {
-      this.#update();
-      const shown = this.#view.conversations().filter(where);
-      return shown.sort((one, other) => time(other) - time(one) || (one.id < other.id ? 1 : -1));
-    };
-    return new LiveList(read, (listener) => this.on("change", listener));
+    return this.#list(
+      () => this.#current().conversations().filter(where),
+      (one, other) => time(other) - time(one) || (one.id < other.id ? 1 : -1),
+    );
   }
 
   /**
@@ -533,8 +504,7 @@ export class StrataClient {
    * @returns {Conversation | null}
    */
   conversation(id) {
-    this.#update();
-    return this.#view.conversation(this.#resolve(id));
+    return this.#current().conversation(this.#resolve(id));
   }
 
   /**
@@ -544,12 +514,15 @@ export class StrataClient {
    */
   identities(options = {}) {
     const { where = () => true } = options;
-    const read = () => {
-      this.#update();
-      const shown = this.#view.identities().filter(where);
-      return shown.sort((one, other) => one.name.localeCompare(other.name) || (one.userId < other.userId ? -1 : 1));
-    };
-    return new LiveList(read, (listener) => this.on("change", listener));
+    return this.#list(
+      () => this.#current().identities().filter(where),
+      (one, other) => one.name.localeCompare(other.name) || (one.userId < other.userId ? -1 : 1),
+    );
+  }
+
+  /** @template T @param {() => T[]} read @param {(one: T, other: T) => number} compare @returns {LiveList<T>} */
+  #list(read, compare) {
+    return new LiveList(() => read().sort(compare), (listener) => this.on("change", listener));
   }
 
   /**
@@ -558,8 +531,7 @@ export class StrataClient {
    * @returns {Identity}
    */
   identity(user) {
-    this.#update();
-    return this.#view.identity(userId(user));
+    return this.#current().identity(userId(user));
   }
 
   /**
@@ -573,24 +545,6 @@ export class StrataClient {
     this.#sync?.store.putIdentities(Array.isArray(body) ? body : []);
     this.#changed();
     return users.map((user) => this.identity(user));
-  }
-
-  /**
-   * Follows a user.
-   * @param {string} user
-   * @returns {Promise<void>}
-   */
-  follow(user) {
-    return this.#change({ kind: "follow", user: userId(user) });
-  }
-
-  /**
-   * Blocks a user.
-   * @param {string} user
-   * @returns {Promise<void>}
-   */
-  block(user) {
-    return this.#change({ kind: "block", user: userId(user) });
   }
 
   /**
@@ -620,7 +574,7 @@ export class StrataClient {
 
   /** @param {Change} change @returns {Promise<void>} */
   #change(change) {
-    if (this.userId === "") throw new StrataError("closed", "Connect before the first change.");
+    if (!this.userId) throw new StrataError("closed", "Connect before the first change.");
     const conversation = change.conversation === undefined ? undefined : this.#resolve(change.conversation);
     return this.#queue.add({ ...change, conversation, at: new Date(this.#clock.now()).toISOString() }, this.userId);
   }
@@ -647,7 +601,7 @@ export class StrataClient {
     };
     const created = this.#change({ kind: "createConversation", conversation: id, users, data });
     this.#creations.set(id, created);
-    created.catch(() => {});
+    created.then(() => this.#creations.delete(id), () => {});
     return /** @type {Conversation} */ (this.conversation(id));
   }
 
@@ -711,50 +665,38 @@ export class StrataClient {
     return [...(this.#shown?.messagesIn(this.#resolve(id)).values() ?? [])];
   }
 
-  /** Updates the snapshots, so that a call sees the effect of the call before it. */
-  #update() {
+  /** Returns the view after the changes so far, so that a call sees the effect of the call before it. */
+  #current() {
     const touched = this.#shown?.takeTouched();
-    if (!touched) return;
-    this.#view.touch(touched);
-    for (const id of touched.messages) this.#arrived.add(id);
-    for (const user of touched.identities) this.#introduced.add(user);
-    for (const id of touched.conversations) this.#endTyping(id);
+    if (touched) {
+      this.#view.touch(touched);
+      for (const id of touched.messages) this.#arrived.add(id);
+      for (const user of touched.identities) this.#introduced.add(user);
+      for (const id of touched.conversations) this.#endTyping(id);
+    }
+    return this.#view;
   }
 
-  /**
-   * The functions behind the methods of snapshots.
-   * @returns {Actions}
-   */
-  #actions() {
+  /** @returns {Core} */
+  #core() {
+    /** @param {string} id */
+    const record = (id) => this.#shown?.conversations.get(this.#resolve(id));
     return {
       me: () => this.userId,
       change: (change) => this.#change(change),
-      user: (kind, user) => this.#change({ kind, user }),
       identity: (user) => this.identity(user),
       created: (id) => this.#created(id),
       typists: (id) => this.#typists.in(this.#resolve(id)),
       typing: (id, action) => this.#typing.call(this.#resolve(id), action),
-      messages: (id, options) => this.#messages(id, options),
-      send: (id, content, options) => this.#sendMessage(id, content, options),
-      edit: (message, content) => {
-        const data = { parts: partsOf(content, message.id) };
-        return this.#change({ kind: "edit", conversation: message.conversationId, ids: [message.id], data });
-      },
-      read: (id, ids) => this.#change({ kind: "read", conversation: id, ids }),
-      readAll: (id) => {
-        const position = Math.max(0, ...this.#messagesIn(id).map((message) => message.position ?? 0));
-        return this.#change({ kind: "readAll", conversation: id, position });
-      },
-      setMetadata: (id, path, value) =>
-        this.#setMetadata(id, [{ path: checkPath(path), value: checkValue(value, path) }]),
-      mergeMetadata: (id, values) => this.#setMetadata(id, stepsOf(/** @type {any} */ (checkValue(values)))),
-      deleteMetadata: (id, paths) => this.#setMetadata(id, paths.map((path) => ({ path: checkPath(path), value: null }))),
-      participants: (id, operation, users) => this.#setParticipants(id, operation, users),
-      leave: (id) => this.#setParticipants(id, "remove", [this.userId]),
-      deleteConversation: (id, mode, leave) => {
-        const position = this.#shown?.conversations.get(this.#resolve(id))?.position ?? 0;
-        return this.#change({ kind: "deleteConversation", conversation: id, mode, leave, position });
-      },
+      send: (conversation, id, data) => this.#sendMessage(conversation, id, data),
+      position: (id) => record(id)?.position ?? 0,
+      newest: (id) => Math.max(0, ...this.#messagesIn(id).map((message) => message.position ?? 0)),
+      messages: (id, limit) => new MessageList({
+        read: () => this.#current().messages(this.#resolve(id)),
+        watch: (listener) => this.on("change", listener),
+        hasMore: () => (record(id)?.oldest ?? 0) !== 0,
+        more: async () => this.#sync?.loadOlder(this.#resolve(id), Math.min(100, Math.max(1, limit))),
+      }),
     };
   }
 
@@ -766,40 +708,9 @@ export class StrataClient {
     return conversation;
   }
 
-  /** @param {string} id @param {MetadataStep[]} steps @returns {Promise<void>} */
-  #setMetadata(id, steps) {
-    return steps.length === 0 ? Promise.resolve() : this.#change({ kind: "setMetadata", conversation: id, steps });
-  }
-
-  /** @param {string} id @param {"add" | "remove"} operation @param {string[]} users @returns {Promise<void>} */
-  #setParticipants(id, operation, users) {
-    const participants = users.map((user) => ({ operation, user: userId(user) }));
-    return this.#change({ kind: "setParticipants", conversation: id, participants });
-  }
-
-  /** @param {string} id @param {{limit?: number}} options */
-  #messages(id, { limit = 20 }) {
-    return new MessageList({
-      read: () => {
-        this.#update();
-        return this.#view.messages(this.#resolve(id));
-      },
-      watch: (listener) => this.on("change", listener),
-      hasMore: () => (this.#shown?.conversations.get(this.#resolve(id))?.oldest ?? 0) !== 0,
-      more: async () => this.#sync?.loadOlder(this.#resolve(id), Math.min(100, Math.max(1, limit))),
-    });
-  }
-
-  /**
-   * @param {string} conversation
-   * @param {import("./objects.js").NewContent} content
-   * @param {{notification?: JSONObject}} options
-   * @returns {Promise<Message>}
-   */
-  #sendMessage(conversation, content, { notification }) {
-    const id = `layer:///messages/${crypto.randomUUID()}`;
+  /** @param {string} conversation @param {string} id @param {JSONObject} data @returns {Promise<Message>} */
+  #sendMessage(conversation, id, data) {
     this.#typing.end(this.#resolve(conversation));
-    const data = { parts: partsOf(content, id), notification };
     const sent = this.#change({ kind: "send", conversation, ids: [id], data });
     const message = sent.then(() => /** @type {Message} */ (this.#view.message(this.#resolve(conversation), id)));
     message.catch(() => {});

@@ -83,10 +83,7 @@ export class IndexedDBStorage {
  */
 const toPlain = (operation) => JSON.parse(JSON.stringify(operation));
 
-/**
- * Locks held by this page.
- * @type {Set<string>}
- */
+/** @type {Set<string>} Locks held by this page. */
 const held = new Set();
 
 /**

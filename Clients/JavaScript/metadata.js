@@ -66,12 +66,7 @@ export function applyStep(tree, { path, value }) {
   return replaceValue(tree, keys, value === null || typeof value === "string" ? value : readTree(value));
 }
 
-/**
- * @param {Metadata} tree
- * @param {string[]} keys
- * @param {string | Metadata | null} value
- * @returns {Metadata}
- */
+/** @param {Metadata} tree @param {string[]} keys @param {string | Metadata | null} value @returns {Metadata} */
 function replaceValue(tree, [key, ...rest], value) {
   if (key === undefined) return typeof value === "object" && value !== null ? value : emptyTree();
   const child = Object.hasOwn(tree, key) ? tree[key] : emptyTree();

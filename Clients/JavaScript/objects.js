@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { StrataError } from "./errors.js";
-import { valueAt } from "./metadata.js";
-import { statusNames } from "./wire.js";
+import { checkPath, checkValue, stepsOf, valueAt } from "./metadata.js";
+import { statusNames, userId } from "./wire.js";
 
 /**
  * The objects that an app works with. Each is a snapshot: a later change makes another object, and an unchanged object
  * stays the same one. The methods act on the present state.
  *
- * @typedef {import("./client.js").Actions} Actions
+ * @typedef {import("./client.js").Core} Core
  * @typedef {import("./changes.js").ShownConversation} ShownConversation
  * @typedef {import("./changes.js").ShownMessage} ShownMessage
  * @typedef {import("./wire.js").IdentityRecord} IdentityRecord
@@ -25,35 +25,26 @@ import { statusNames } from "./wire.js";
 
 /** A user, as far as this user knows them. */
 export class Identity {
-  #actions;
+  #core;
   #record;
 
-  /** @param {IdentityRecord} record @param {{isFollowed: boolean, isBlocked: boolean}} state @param {Actions} actions */
-  constructor(record, state, actions) {
+  /** @param {IdentityRecord} record @param {{isFollowed: boolean, isBlocked: boolean}} state @param {Core} core */
+  constructor(record, state, core) {
     this.#record = record;
-    this.#actions = actions;
+    this.#core = core;
     /** @type {string} */
     this.userId = record.userId;
     /** @type {string | null} */
     this.displayName = record.displayName;
     /** @type {string | null} */
     this.avatarUrl = record.avatarUrl;
-    /**
-     * True if the signed-in user follows this user.
-     * @type {boolean}
-     */
+    /** @type {boolean} True if the signed-in user follows this user. */
     this.isFollowed = state.isFollowed;
-    /**
-     * True if the signed-in user has blocked this user.
-     * @type {boolean}
-     */
+    /** @type {boolean} True if the signed-in user has blocked this user. */
     this.isBlocked = state.isBlocked;
     /** @type {"available" | "busy" | "away" | "offline" | "invisible"} */
     this.presence = record.presence?.status ?? "offline";
-    /**
-     * The time when the user was last seen; null if unknown.
-     * @type {Date | null}
-     */
+    /** @type {Date | null} The time when the user was last seen; null if unknown. */
     this.lastSeenAt = record.presence?.lastSeenAt ? new Date(record.presence.lastSeenAt) : null;
     Object.freeze(this);
   }
@@ -80,7 +71,7 @@ export class Identity {
    * @returns {Promise<void>}
    */
   follow() {
-    return this.#actions.user("follow", this.userId);
+    return this.#core.change({ kind: "follow", user: this.userId });
   }
 
   /**
@@ -88,7 +79,7 @@ export class Identity {
    * @returns {Promise<void>}
    */
   unfollow() {
-    return this.#actions.user("unfollow", this.userId);
+    return this.#core.change({ kind: "unfollow", user: this.userId });
   }
 
   /**
@@ -96,7 +87,7 @@ export class Identity {
    * @returns {Promise<void>}
    */
   block() {
-    return this.#actions.user("block", this.userId);
+    return this.#core.change({ kind: "block", user: this.userId });
   }
 
   /**
@@ -104,53 +95,38 @@ export class Identity {
    * @returns {Promise<void>}
    */
   unblock() {
-    return this.#actions.user("unblock", this.userId);
+    return this.#core.change({ kind: "unblock", user: this.userId });
   }
 }
 
 /** A message of a conversation. */
 export class Message {
-  #actions;
+  #core;
   #record;
 
-  /** @param {ShownMessage} record @param {Actions} actions */
-  constructor(record, actions) {
-    this.#actions = actions;
+  /** @param {ShownMessage} record @param {Core} core */
+  constructor(record, core) {
+    this.#core = core;
     this.#record = record;
     /** @type {string} */
     this.id = record.id;
     /** @type {string} */
     this.conversationId = record.conversation;
-    /**
-     * The place in the conversation; null while the message is not sent.
-     * @type {number | null}
-     */
+    /** @type {number | null} The place in the conversation; null while the message is not sent. */
     this.position = record.position;
     /** @type {readonly Readonly<import("./wire.js").PartRecord>[]} */
     this.parts = Object.freeze(record.parts.map((part) => Object.freeze({ ...part })));
-    /**
-     * The sender's user id; null if the app's own server sent the message.
-     * @type {string | null}
-     */
+    /** @type {string | null} The sender's user id; null if the app's own server sent the message. */
     this.senderId = record.sender;
     /** @type {Date} */
     this.sentAt = new Date(record.sentAt);
-    /**
-     * The time of the last change of a part; null if there was none.
-     * @type {Date | null}
-     */
+    /** @type {Date | null} The time of the last change of a part; null if there was none. */
     this.updatedAt = record.updatedAt ? new Date(record.updatedAt) : null;
     /** @type {boolean} */
     this.isUnread = record.isUnread;
-    /**
-     * True until the server has the message.
-     * @type {boolean}
-     */
+    /** @type {boolean} True until the server has the message. */
     this.isPending = record.isPending === true;
-    /**
-     * Statuses by user id: `sent`, `delivered` or `read`.
-     * @type {ReadonlyMap<string, string>}
-     */
+    /** @type {ReadonlyMap<string, string>} Statuses by user id: `sent`, `delivered` or `read`. */
     this.statuses = new Map([...record.statuses].map(([user, status]) => [user, statusNames[status]]));
     Object.freeze(this);
   }
@@ -160,7 +136,7 @@ export class Message {
    * @returns {Identity | null}
    */
   get sender() {
-    return this.senderId === null ? null : this.#actions.identity(this.senderId);
+    return this.senderId === null ? null : this.#core.identity(this.senderId);
   }
 
   /**
@@ -185,7 +161,8 @@ export class Message {
    * @returns {Promise<void>}
    */
   markRead() {
-    return this.#actions.read(this.conversationId, [this.id]);
+    if (!this.isUnread) return Promise.resolve();
+    return this.#core.change({ kind: "read", conversation: this.conversationId, ids: [this.id] });
   }
 
   /**
@@ -194,7 +171,8 @@ export class Message {
    * @returns {Promise<void>}
    */
   edit(content) {
-    return this.#actions.edit(this, content);
+    const data = { parts: partsOf(content, this.id) };
+    return this.#core.change({ kind: "edit", conversation: this.conversationId, ids: [this.id], data });
   }
 
   /**
@@ -203,44 +181,35 @@ export class Message {
    * @returns {Promise<void>}
    */
   delete(mode = "my_devices") {
-    return this.#actions.change({ kind: "deleteMessage", conversation: this.conversationId, ids: [this.id], mode });
+    return this.#core.change({ kind: "deleteMessage", conversation: this.conversationId, ids: [this.id], mode });
   }
 }
 
 /** A conversation, as the signed-in user sees it. */
 export class Conversation {
-  #actions;
+  #core;
 
   /**
    * @param {ShownConversation} record
    * @param {Identity[]} participants
    * @param {Message | null} lastMessage
-   * @param {Actions} actions
+   * @param {Core} core
    */
-  constructor(record, participants, lastMessage, actions) {
-    this.#actions = actions;
+  constructor(record, participants, lastMessage, core) {
+    this.#core = core;
     /** @type {string} */
     this.id = record.id;
     /** @type {Date} */
     this.createdAt = new Date(record.createdAt);
-    /**
-     * The participants, the user included; empty after the user has left.
-     * @type {readonly Identity[]}
-     */
+    /** @type {readonly Identity[]} The participants, the user included; empty after the user has left. */
     this.participants = Object.freeze(participants);
-    /**
-     * True if it is the one conversation of exactly these participants.
-     * @type {boolean}
-     */
+    /** @type {boolean} True if it is the one conversation of exactly these participants. */
     this.distinct = record.distinct;
     /** @type {boolean} */
     this.deliveryReceipts = record.deliveryReceipts;
     /** @type {boolean} */
     this.readReceipts = record.readReceipts;
-    /**
-     * A frozen tree of strings, without a prototype.
-     * @type {Metadata}
-     */
+    /** @type {Metadata} A frozen tree of strings, without a prototype. */
     this.metadata = record.metadata;
     /** @type {Message | null} */
     this.lastMessage = lastMessage;
@@ -248,10 +217,7 @@ export class Conversation {
     this.unreadCount = record.unread;
     /** @type {number} */
     this.totalCount = record.total;
-    /**
-     * True until the server has the conversation.
-     * @type {boolean}
-     */
+    /** @type {boolean} True until the server has the conversation. */
     this.isPending = record.isPending === true;
     Object.freeze(this);
   }
@@ -261,7 +227,7 @@ export class Conversation {
    * @returns {Promise<Conversation>}
    */
   get created() {
-    return this.#actions.created(this.id);
+    return this.#core.created(this.id);
   }
 
   /**
@@ -269,7 +235,7 @@ export class Conversation {
    * @returns {Map<string, TypingAction>}
    */
   get typists() {
-    return this.#actions.typists(this.id);
+    return this.#core.typists(this.id);
   }
 
   /**
@@ -278,7 +244,7 @@ export class Conversation {
    * @returns {import("./lists.js").MessageList}
    */
   messages(options = {}) {
-    return this.#actions.messages(this.id, options);
+    return this.#core.messages(this.id, options.limit ?? 20);
   }
 
   /**
@@ -288,7 +254,8 @@ export class Conversation {
    * @returns {Promise<Message>} The message, once the server has it.
    */
   send(content, options = {}) {
-    return this.#actions.send(this.id, content, options);
+    const id = `layer:///messages/${crypto.randomUUID()}`;
+    return this.#core.send(this.id, id, { parts: partsOf(content, id), ...options });
   }
 
   /**
@@ -296,7 +263,7 @@ export class Conversation {
    * @param {TypingAction} [action]
    */
   typing(action = "started") {
-    this.#actions.typing(this.id, action);
+    this.#core.typing(this.id, action);
   }
 
   /**
@@ -304,7 +271,9 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   markAllRead() {
-    return this.#actions.readAll(this.id);
+    const position = this.#core.newest(this.id);
+    if (position === 0) return Promise.resolve();
+    return this.#core.change({ kind: "readAll", conversation: this.id, position });
   }
 
   /**
@@ -322,7 +291,7 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   setMetadata(path, value) {
-    return this.#actions.setMetadata(this.id, path, value);
+    return this.#setMetadata([{ path: checkPath(path), value: checkValue(value, path) }]);
   }
 
   /**
@@ -331,7 +300,7 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   mergeMetadata(values) {
-    return this.#actions.mergeMetadata(this.id, values);
+    return this.#setMetadata(stepsOf(/** @type {Metadata} */ (checkValue(values))));
   }
 
   /**
@@ -340,7 +309,13 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   deleteMetadata(...paths) {
-    return this.#actions.deleteMetadata(this.id, paths);
+    return this.#setMetadata(paths.map((path) => ({ path: checkPath(path), value: null })));
+  }
+
+  /** @param {import("./metadata.js").MetadataStep[]} steps @returns {Promise<void>} */
+  #setMetadata(steps) {
+    if (steps.length === 0) return Promise.resolve();
+    return this.#core.change({ kind: "setMetadata", conversation: this.id, steps });
   }
 
   /**
@@ -349,7 +324,7 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   add(...users) {
-    return this.#actions.participants(this.id, "add", users);
+    return this.#setParticipants("add", users);
   }
 
   /**
@@ -358,7 +333,7 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   remove(...users) {
-    return this.#actions.participants(this.id, "remove", users);
+    return this.#setParticipants("remove", users);
   }
 
   /**
@@ -366,7 +341,13 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   leave() {
-    return this.#actions.leave(this.id);
+    return this.#setParticipants("remove", [this.#core.me()]);
+  }
+
+  /** @param {"add" | "remove"} operation @param {string[]} users @returns {Promise<void>} */
+  #setParticipants(operation, users) {
+    const participants = users.map((user) => ({ operation, user: userId(user) }));
+    return this.#core.change({ kind: "setParticipants", conversation: this.id, participants });
   }
 
   /**
@@ -376,7 +357,8 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   delete(mode = "my_devices", options = {}) {
-    return this.#actions.deleteConversation(this.id, mode, options.leave === true);
+    const change = { kind: "deleteConversation", conversation: this.id, mode, leave: options.leave === true };
+    return this.#core.change({ ...change, position: this.#core.position(this.id) });
   }
 }
 

@@ -17,6 +17,7 @@ import { mergeSteps } from "./metadata.js";
  * @property {"waiting" | "sending" | "answered"} state
  * @property {boolean} wasTried - True if the server may know the change, so that its request must stay the same.
  * @property {number} tries - The number of failed tries.
+ * @property {Answer} [answer]
  *
  * @typedef {object} Storage A place that outlives the page.
  * @property {(user: string) => Promise<Operation[]>} load - Returns the stored operations of a user.
@@ -53,15 +54,7 @@ export class Queue {
   #operations = [];
   /** @type {Map<string, {resolve: () => void, reject: (error: StrataError) => void}[]>} Waiting calls, by name. */
   #waiting = new Map();
-  /**
-   * What an answered operation waits for.
-   * @type {Map<string, {position: number | null, userPosition: number | null}>}
-   */
-  #answers = new Map();
-  /**
-   * Lanes that wait for a retry.
-   * @type {Map<string, any>}
-   */
+  /** @type {Map<string, any>} Lanes that wait for a retry. */
   #retries = new Map();
   #isConnected = false;
   /** True if the stored operations of the user were taken over. */
@@ -69,10 +62,7 @@ export class Queue {
   #sequence = 0;
   /** The order of writes to the storage. */
   #writes = Promise.resolve();
-  /**
-   * The answered operations at the beginning of a replay or a load.
-   * @type {Operation[]}
-   */
+  /** @type {Operation[]} The answered operations at the beginning of a replay or a load. */
   #beforeSync = [];
 
   /**
@@ -228,7 +218,7 @@ export class Queue {
   #succeed(operation, answer) {
     if (!this.#operations.includes(operation)) return;
     operation.state = "answered";
-    this.#answers.set(operation.name, { position: answer.position, userPosition: answer.userPosition });
+    operation.answer = answer;
     this.#unstore(operation);
     this.#host.answered(operation, answer);
     for (const { resolve } of this.#waiting.get(operation.name) ?? []) resolve();
@@ -282,7 +272,6 @@ export class Queue {
   /** @param {Operation} operation */
   #remove(operation) {
     this.#operations = this.#operations.filter((other) => other !== operation);
-    this.#answers.delete(operation.name);
     this.#unstore(operation);
     this.#host.changed(operation.change);
   }
@@ -307,8 +296,8 @@ export class Queue {
    */
   settle(store, isLoaded, open) {
     for (const operation of [...this.#operations]) {
-      const answer = this.#answers.get(operation.name);
-      if (answer && isContained(operation.change, answer, store, isLoaded, open)) this.#remove(operation);
+      const { change, answer } = operation;
+      if (answer && isContained(change, answer, store, isLoaded, open)) this.#remove(operation);
     }
   }
 
@@ -354,7 +343,7 @@ const laneOf = (change) => (isReceipt(change) ? "receipts " : "") + (change.conv
 
 /**
  * @param {Change} change
- * @param {{position: number | null, userPosition: number | null}} answer
+ * @param {Answer} answer
  * @param {Store} store
  * @param {boolean} isLoaded
  * @param {{id: string, position: number} | null} open

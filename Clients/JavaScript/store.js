@@ -20,41 +20,23 @@ import {
 export class Store {
   /** @type {Map<string, ConversationRecord>} */
   conversations = new Map();
-  /**
-   * Messages by conversation and id.
-   * @type {Map<string, Map<string, MessageRecord>>}
-   */
+  /** @type {Map<string, Map<string, MessageRecord>>} Messages by conversation and id. */
   messages = new Map();
   /** @type {Map<string, IdentityRecord>} */
   identities = new Map();
-  /**
-   * User ids.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} User ids. */
   followed = new Set();
-  /**
-   * User ids.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} User ids. */
   blocked = new Set();
   /** The highest applied position of the user's own log. */
   userPosition = 0;
-  /**
-   * The epoch of the loaded conversations.
-   * @type {string | null}
-   */
+  /** @type {string | null} The epoch of the loaded conversations. */
   epoch = null;
   /** True if a conversation has another epoch than those before it. */
   hasOtherEpoch = false;
-  /**
-   * Conversations to load, because a packet about them arrived.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} Conversations to load, because a packet about them arrived. */
   unknown = new Set();
-  /**
-   * Conversations whose newest messages are to be loaded.
-   * @type {Set<string>}
-   */
+  /** @type {Set<string>} Conversations whose newest messages are to be loaded. */
   incomplete = new Set();
   /** Ids of the objects that changed since the last {@link takeTouched}. */
   #touched = noneTouched();
@@ -91,6 +73,7 @@ export class Store {
       const body = readObject(packet.body);
       if (packet.type === "change") this.#applyChange(body, isRepeated);
       else if (packet.type === "operation") this.#applyAllRead(body);
+      this.#advance(packet, body);
       if (body.user_position !== undefined) {
         this.userPosition = Math.max(this.userPosition, readCount(body.user_position));
       }
@@ -166,7 +149,6 @@ export class Store {
       if (operation.property === "participants") this.#updateParticipants(record, operation, position, isNew);
       else this.#updateMember(record, operation, isNew);
     }
-    this.#advance(id, position);
   }
 
   /**
@@ -223,11 +205,11 @@ export class Store {
     if (from === null) return this.forgetConversation(id);
     const position = readCount(from);
     for (const message of this.messagesIn(id).values()) {
-      if ((message.position ?? 0) <= position) this.messages.get(id)?.delete(message.id);
+      if ((message.position ?? 0) > position) continue;
+      this.messages.get(id)?.delete(message.id);
+      this.#touchMessage(message);
     }
-    this.#touched.messages.add(id);
     this.#touched.conversations.add(id);
-    if (body.position !== undefined) this.#advance(id, readCount(body.position));
   }
 
   /**
@@ -235,6 +217,7 @@ export class Store {
    * @param {string} id
    */
   forgetConversation(id) {
+    for (const message of this.messagesIn(id).values()) this.#touchMessage(message);
     this.conversations.delete(id);
     this.messages.delete(id);
     this.unknown.delete(id);
@@ -245,12 +228,12 @@ export class Store {
 
   /**
    * Records the position of an applied packet.
-   * @param {string} id
-   * @param {number | null} position
+   * @param {JSONObject} packet
+   * @param {JSONObject} body
    */
-  #advance(id, position) {
-    const record = this.conversations.get(id);
-    if (record && position !== null) record.position = Math.max(record.position, position);
+  #advance(packet, body) {
+    const record = this.conversations.get(conversationOf(packet) ?? "");
+    if (record && body.position !== undefined) record.position = Math.max(record.position, readCount(body.position));
   }
 
   // Messages
@@ -258,10 +241,8 @@ export class Store {
   /** @param {JSONObject} body */
   #createMessage(body) {
     const message = readMessage(body.data);
-    const position = body.position === undefined ? null : readCount(body.position);
     if (!this.conversations.has(message.conversation)) return void this.unknown.add(message.conversation);
     this.#mergeMessage(message);
-    this.#advance(message.conversation, position);
   }
 
   /**
@@ -294,18 +275,17 @@ export class Store {
   }
 
   /**
-   * Returns the conversation that a packet about a message names, and the stored message.
+   * Returns the stored message that a packet is about.
    * @param {string} id
    * @param {JSONObject} body
    */
   #find(id, body) {
-    const conversation = readConversationId(readObject(body.conversation).id);
-    return { conversation, message: this.messagesIn(conversation).get(id) };
+    return this.messagesIn(readConversationId(readObject(body.conversation).id)).get(id);
   }
 
   /** @param {string} id @param {JSONObject} body */
   #updateMessage(id, body) {
-    const { conversation, message } = this.#find(id, body);
+    const message = this.#find(id, body);
     const operations = readArray(body.data).map(readObject);
     if (message) {
       const stamp = operations.filter(({ property }) => property === "updated_at").at(-1)?.value;
@@ -318,7 +298,6 @@ export class Store {
       if (areNew && updatedAt !== null) message.updatedAt = updatedAt;
       this.#touchMessage(message);
     }
-    this.#advance(conversation, body.position === undefined ? null : readCount(body.position));
   }
 
   /** @param {MessageRecord} message @param {JSONObject} operation */
@@ -339,7 +318,7 @@ export class Store {
   /** @param {string} id @param {JSONObject} body */
   #updatePart(id, body) {
     const owner = readMessageId(id.slice(0, id.indexOf("/parts/")));
-    const { conversation, message } = this.#find(owner, body);
+    const message = this.#find(owner, body);
     const members = readArray(body.data).map(readObject).map(({ property, value }) => [property, value]);
     const place = message?.parts.findIndex((part) => part.id === id) ?? -1;
     if (message && place >= 0) {
@@ -350,17 +329,14 @@ export class Store {
       }
       this.#touchMessage(message);
     }
-    this.#advance(conversation, body.position === undefined ? null : readCount(body.position));
   }
 
   /** @param {string} id @param {JSONObject} body */
   #deleteMessage(id, body) {
-    const { conversation, message } = this.#find(id, body);
-    if (message) {
-      this.#touchMessage(message);
-      this.messages.get(conversation)?.delete(id);
-    }
-    this.#advance(conversation, body.position === undefined ? null : readCount(body.position));
+    const message = this.#find(id, body);
+    if (!message) return;
+    this.#touchMessage(message);
+    this.messages.get(message.conversation)?.delete(id);
   }
 
   /** @param {JSONObject} body */
@@ -369,7 +345,6 @@ export class Store {
     const id = readConversationId(readObject(body.object).id);
     const data = readObject(body.data);
     this.#readAll(id, readUserId(readObject(data.identity).id), readCount(data.position), false);
-    this.#advance(id, body.position === undefined ? null : readCount(body.position));
   }
 
   /**
@@ -473,7 +448,9 @@ export class Store {
     const first = hasMore ? Math.min(...positions) : 0;
     for (const message of known.values()) {
       const position = message.position ?? 0;
-      if (position >= first && position < (below ?? Infinity)) known.delete(message.id);
+      if (position < first || position >= (below ?? Infinity)) continue;
+      known.delete(message.id);
+      this.#touchMessage(message);
     }
     for (const message of shown.values()) {
       known.set(message.id, message);
@@ -514,6 +491,18 @@ export class Store {
       });
     }
   }
+}
+
+/**
+ * Returns the id of the conversation that a packet is about.
+ * @param {JSONObject} packet
+ * @returns {string | undefined}
+ */
+export function conversationOf({ body }) {
+  if (!isObject(body)) return undefined;
+  const data = isObject(body.data) ? body.data : {};
+  const object = isObject(body.object) ? body.object : {};
+  return object.type === "Conversation" ? object.id : (body.conversation?.id ?? data.conversation?.id);
 }
 
 const noneTouched = () => ({

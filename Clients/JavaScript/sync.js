@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { backoff } from "./clock.js";
 import { Malformed, StrataError } from "./errors.js";
-import { Store } from "./store.js";
+import { Store, conversationOf } from "./store.js";
 import { isObject, readArray, readConversation, uuidOf } from "./wire.js";
 
 /**
@@ -36,10 +36,7 @@ const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
  * that a broken server causes no loop.
  */
 export class Sync {
-  /**
-   * The state under construction or, once it is loaded, the current one.
-   * @type {Store}
-   */
+  /** @type {Store} The state under construction or, once it is loaded, the current one. */
   store;
   /** @type {Phase} */
   phase = "offline";
@@ -48,35 +45,20 @@ export class Sync {
   #pageSize;
   /** The number of the next packet. */
   #counter = 0;
-  /**
-   * The time to replay from.
-   * @type {string | null}
-   */
+  /** @type {string | null} The time to replay from. */
   #timestamp = null;
   #failedReplays = 0;
-  /**
-   * Paths of the next pages of the lists; null: the list is loaded.
-   * @type {Record<string, string | null>}
-   */
+  /** @type {Record<string, string | null>} Paths of the next pages of the lists; null: the list is loaded. */
   #lists = {};
   /** True if the lists have been requested since the last reset. */
   #hasListed = false;
   /** Incremented when answers to earlier loads become useless. */
   #generation = 0;
-  /**
-   * Packets since the oldest load in progress began.
-   * @type {JSONObject[]}
-   */
+  /** @type {JSONObject[]} Packets since the oldest load in progress began. */
   #log = [];
-  /**
-   * Keys of the loads in progress, or waiting for a retry.
-   * @type {Map<string, Promise<void>>}
-   */
+  /** @type {Map<string, Promise<void>>} Keys of the loads in progress, or waiting for a retry. */
   #loads = new Map();
-  /**
-   * Numbers of failed tries of loads.
-   * @type {Map<string, number>}
-   */
+  /** @type {Map<string, number>} Numbers of failed tries of loads. */
   #failures = new Map();
   /** @type {any} */
   #timer = null;
@@ -328,13 +310,15 @@ export class Sync {
   async #loadList(list, since) {
     const generation = this.#generation;
     let empty = 0;
+    const seen = new Set();
     while (this.#lists[list] !== null) {
       const path = String(this.#lists[list]);
+      seen.add(path);
       const { body, next } = await this.#host.get(path);
       if (generation !== this.#generation) return;
       this.#storePage(list, body, since);
       empty = Array.isArray(body) && body.length > 0 ? 0 : empty + 1;
-      this.#lists[list] = next === path || empty > maximumEmptyPages ? null : next;
+      this.#lists[list] = seen.has(next) || empty > maximumEmptyPages ? null : next;
       this.#host.changed();
     }
     if (this.isLoaded) this.#host.reached("ended");
@@ -428,16 +412,4 @@ export class Sync {
     if (!this.store.conversations.has(id)) this.store.unknown.add(id);
     this.#proceed();
   }
-}
-
-/**
- * Returns the id of the conversation that a packet is about.
- * @param {JSONObject} packet
- * @returns {string | undefined}
- */
-export function conversationOf({ body }) {
-  if (!isObject(body)) return undefined;
-  const data = isObject(body.data) ? body.data : {};
-  const object = isObject(body.object) ? body.object : {};
-  return object.type === "Conversation" ? object.id : (body.conversation?.id ?? data.conversation?.id);
 }

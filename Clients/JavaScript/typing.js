@@ -21,10 +21,7 @@ export class TypingSender {
   /** @type {Map<string, {action: TypingAction, sent: TypingAction | null, sentAt: number, timer: any}>} */
   #typing = new Map();
 
-  /**
-   * @param {import("./clock.js").Clock} clock
-   * @param {(conversation: string, action: TypingAction) => void} send
-   */
+  /** @param {import("./clock.js").Clock} clock @param {(conversation: string, action: TypingAction) => void} send */
   constructor(clock, send) {
     this.#clock = clock;
     this.#send = send;

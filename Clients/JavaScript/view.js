@@ -10,28 +10,22 @@ import { Conversation, Identity, Message } from "./objects.js";
 /** The snapshots that the app sees: the server's state with the user's pending changes on top. */
 export class View {
   #queue;
-  #actions;
+  #core;
   /** @type {Store | null} */
   #store = null;
   /** @type {Map<string, Conversation | null>} */
   #conversations = new Map();
-  /**
-   * Sorted messages by conversation.
-   * @type {Map<string, readonly Message[]>}
-   */
+  /** @type {Map<string, readonly Message[]>} Sorted messages by conversation. */
   #lists = new Map();
   /** @type {Map<string, Message>} */
   #messages = new Map();
   /** @type {Map<string, Identity>} */
   #identities = new Map();
 
-  /**
-   * @param {import("./queue.js").Queue} queue
-   * @param {import("./client.js").Actions} actions
-   */
-  constructor(queue, actions) {
+  /** @param {import("./queue.js").Queue} queue @param {import("./client.js").Core} core */
+  constructor(queue, core) {
     this.#queue = queue;
-    this.#actions = actions;
+    this.#core = core;
   }
 
   /**
@@ -97,7 +91,7 @@ export class View {
   /** @param {string} id */
   #makeConversation(id) {
     const messages = this.#store?.messagesIn(id) ?? new Map();
-    const context = { me: this.#actions.me(), messages, deleted: new Set(), read: new Set() };
+    const context = { me: this.#core.me(), messages, deleted: new Set(), read: new Set() };
     /** @type {import("./changes.js").ShownConversation | null} */
     let record = this.#store?.conversations.get(id) ?? null;
     for (const { change } of this.#queue.in(id)) {
@@ -105,7 +99,7 @@ export class View {
     }
     if (!record || record.isHidden) return null;
     const last = record.lastMessage === null ? null : this.#message(id, record.lastMessage);
-    return new Conversation(record, record.participants.map((user) => this.identity(user)), last, this.#actions);
+    return new Conversation(record, record.participants.map((user) => this.identity(user)), last, this.#core);
   }
 
   // Messages
@@ -147,10 +141,10 @@ export class View {
     let record = this.#store?.messagesIn(conversation).get(id) ?? null;
     for (const { change } of this.#queue.in(conversation)) {
       const apply = kinds[change.kind].message;
-      if (apply && (change.ids?.includes(id) ?? true)) record = apply(record, change, this.#actions.me());
+      if (apply && (change.ids?.includes(id) ?? true)) record = apply(record, change, this.#core.me());
     }
     if (!record) return null;
-    const shown = new Message(record, this.#actions);
+    const shown = new Message(record, this.#core);
     this.#messages.set(id, shown);
     return shown;
   }
@@ -180,7 +174,7 @@ export class View {
         if (change.kind.endsWith("follow")) state.isFollowed = change.kind === "follow";
         else state.isBlocked = change.kind === "block";
       }
-      shown = new Identity(record, state, this.#actions);
+      shown = new Identity(record, state, this.#core);
       this.#identities.set(user, shown);
     }
     return shown;

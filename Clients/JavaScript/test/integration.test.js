@@ -173,11 +173,11 @@ test("presence, following and blocks reach the user's devices", { skip }, async 
   await until(() => annClient.identity(ben).presence === "offline", "offline", 45_000);
   const device = await liveClient(ann);
   const dan = newUser("dan");
-  await annClient.follow(dan);
+  await annClient.identity(dan).follow();
   await until(() => device.identity(dan).isFollowed && annClient.identity(dan).isFollowed);
   await annClient.identity(dan).unfollow();
   await until(() => !device.identity(dan).isFollowed);
-  await annClient.block(dan);
+  await annClient.identity(dan).block();
   assert.equal(annClient.identity(dan).isBlocked, true);
   await until(() => device.identity(dan).isBlocked);
   const third = await liveClient(ann);

@@ -258,7 +258,7 @@ test("an ended session is renewed with the nonce of the refusal, once for all re
     ? { status: 401, body: { id: "authentication_required", data: { nonce: "nonce-of-the-refusal" } } } : { body: {} };
   server.answers["GET /"] = refuse;
   server.answers["PUT /blocks/users/bob"] = (request) => refuse(request);
-  const blocked = server.client.block("bob");
+  const blocked = server.client.identity("bob").block();
   await server.restart(4401);
   await server.settle();
   await blocked;
