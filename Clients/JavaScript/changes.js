@@ -22,6 +22,7 @@ import { identityId, positionStep, readStatus, uuidOf } from "./wire.js";
  * @property {boolean} [leave]
  * @property {number} [position]
  * @property {string} [at] - The time of the call, in ISO 8601.
+ * @property {{position: number, sentAt: string}} [stored] - The place of what was created, from the answer.
  *
  * @typedef {{method: string, path: string, body?: unknown, isPatch?: boolean}} ChangeRequest
  *
@@ -140,20 +141,21 @@ function deletionQuery({ mode, leave, position }) {
 }
 
 /** @param {Change} change @param {string} me @returns {ShownConversation} */
-function newConversation({ conversation = "", users = [], data = {}, at = "" }, me) {
+function newConversation({ conversation = "", users = [], data = {}, at = "", stored }, me) {
   return {
     id: conversation, createdAt: at, participants: [...new Set([me, ...users])], distinct: data.distinct !== false,
     deliveryReceipts: data.delivery_receipts !== false, readReceipts: data.read_receipts !== false,
     metadata: applyStep({}, { path: "", value: data.metadata ?? {} }), lastMessage: null, unread: 0, total: 0,
-    position: 0, oldest: 0, epoch: null, isPending: true,
+    position: 0, oldest: 0, epoch: null, isPending: !stored,
   };
 }
 
 /** @param {Change} change @param {string} me @returns {ShownMessage} */
-function newMessage({ conversation = "", ids = [], data = {}, at = "" }, me) {
+function newMessage({ conversation = "", ids = [], data = {}, at = "", stored }, me) {
   return {
-    id: ids[0], conversation, position: null, parts: data.parts.map(newPart), sentAt: at, updatedAt: null, sender: me,
-    senderName: null, isUnread: false, statuses: new Map([[me, readStatus]]), isPending: true,
+    id: ids[0], conversation, position: stored?.position ?? null, parts: data.parts.map(newPart),
+    sentAt: stored?.sentAt ?? at, updatedAt: null, sender: me, senderName: null, isUnread: false,
+    statuses: new Map([[me, readStatus]]), isPending: !stored,
   };
 }
 

@@ -647,9 +647,14 @@ export class StrataClient {
   }
 
   /** @param {import("./queue.js").Operation} operation @param {import("./rest.js").Answer} answer */
-  #answered({ change }, { body }) {
-    const { kind, conversation = "", data = {} } = change;
+  #answered(operation, { body }) {
+    const { kind, conversation = "", data = {}, ids = [] } = operation.change;
     const id = isObject(body) && typeof body.id === "string" ? body.id : conversation;
+    const isStored = id === (kind === "send" ? ids[0] : conversation) && isObject(body);
+    if (isStored && Number.isSafeInteger(body.position)) {
+      operation.change = { ...operation.change, stored: { position: body.position, sentAt: String(body.sent_at) } };
+      this.#view.touchChange(operation.change);
+    }
     if (kind === "createConversation" && id !== conversation) {
       this.#aliases.set(conversation, id);
       this.#queue.move(conversation, id);
