@@ -3,7 +3,7 @@ import { applyStep, patchOperation } from "./metadata.js";
 import { identityId, positionStep, readStatus, uuidOf } from "./wire.js";
 
 /**
- * The kinds of changes: the request for each, and its effect on what the app sees until the server's packets contain it.
+ * The kinds of changes. Each has a request, and an effect on what the app sees until the server's packets contain it.
  *
  * @typedef {import("./wire.js").ConversationRecord & {isPending?: boolean, isHidden?: boolean}} ShownConversation
  * @typedef {import("./wire.js").MessageRecord & {isPending?: boolean}} ShownMessage
@@ -61,7 +61,7 @@ const receiptRequest = (type, change) => ({
 /** @type {Record<string, Kind>} */
 export const kinds = {
   createConversation: {
-    request: ({ conversation, data }) => ({ method: "POST", path: "/conversations", body: { id: conversation, ...data } }),
+    request: ({ conversation: id, data }) => ({ method: "POST", path: "/conversations", body: { id, ...data } }),
     conversation: (shown, change, { me }) => shown ?? newConversation(change, me),
   },
   setMetadata: {
@@ -177,7 +177,8 @@ function changeParticipants(shown, steps, me) {
 
 /** @param {ShownConversation} shown @param {Change} change @param {Context["messages"]} messages */
 function hideConversation(shown, { mode, leave, position = 0 }, messages) {
-  const isBack = mode === "my_devices" && !leave && [...messages.values()].some((one) => !isDeleted(one, mode, position));
+  const isNewer = [...messages.values()].some((message) => !isDeleted(message, mode, position));
+  const isBack = mode === "my_devices" && !leave && isNewer;
   return isBack ? shown : { ...shown, isHidden: true };
 }
 

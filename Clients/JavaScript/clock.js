@@ -22,8 +22,8 @@ export const systemClock = {
 const longestDelay = 60_000;
 
 /**
- * Returns the delay after a failed try, in milliseconds: a random value between half of a bound and the bound. The bound
- * is 1 s after the first try and doubles up to 60 s.
+ * Returns the delay after a failed try, in milliseconds: a random value between half of a bound and the bound.
+ * The bound is 1 s after the first try and doubles up to 60 s.
  * @param {number} tries - The number of failed tries, at least 1.
  * @param {number} random - A number in 0..<1.
  * @param {number} [requested] - The minimum delay that the server requests, in milliseconds.

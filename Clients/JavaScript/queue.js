@@ -292,7 +292,7 @@ export class Queue {
    * Ends the answered operations that are part of a state.
    * @param {Store} store
    * @param {boolean} isLoaded - True if the state is complete.
-   * @param {{id: string, position: number} | null} open - The change of the last packet, whose other packets may follow.
+   * @param {{id: string, position: number} | null} open - The change of the last packet; more packets may follow.
    */
   settle(store, isLoaded, open) {
     for (const operation of [...this.#operations]) {
@@ -354,5 +354,6 @@ function isContained(change, { position, userPosition }, store, isLoaded, open) 
   if (userPosition !== null && userPosition > store.userPosition) return isLoaded && !!change.conversation && !record;
   if (!change.conversation) return true;
   if (!record) return isLoaded && change.kind !== "createConversation";
-  return position === null || (position <= record.position && !(open && open.id === record.id && open.position === position));
+  const isOpen = open !== null && open.id === record.id && open.position === position;
+  return position === null || (position <= record.position && !isOpen);
 }

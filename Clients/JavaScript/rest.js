@@ -4,7 +4,8 @@ import { isObject } from "./wire.js";
 
 /**
  * @typedef {{token: string, userId: string}} Session
- * @typedef {{status: number, body: any, position: number | null, userPosition: number | null, next: string | null}} Answer
+ * @typedef {{status: number, body: any, position: number | null, userPosition: number | null,
+ *   next: string | null}} Answer
  * @typedef {{name?: string, body?: unknown, isPatch?: boolean, headers?: Record<string, string>}} RequestOptions
  */
 

@@ -292,8 +292,8 @@ export class Store {
       const updatedAt = stamp === undefined ? null : readText(stamp);
       const areNew = updatedAt === null || updatedAt >= (message.updatedAt ?? "");
       for (const operation of operations) {
-        if (operation.property === "parts") message.parts = areNew ? changedParts(message.parts, operation) : message.parts;
-        else this.#updateStatus(message, operation);
+        if (operation.property !== "parts") this.#updateStatus(message, operation);
+        else if (areNew) message.parts = changedParts(message.parts, operation);
       }
       if (areNew && updatedAt !== null) message.updatedAt = updatedAt;
       this.#touchMessage(message);
@@ -390,8 +390,9 @@ export class Store {
   setBlocked(user, isBlocked) {
     if (isBlocked) this.blocked.add(user);
     else this.blocked.delete(user);
-    if (isBlocked && !this.identities.has(user)) this.#putIdentity({ userId: user, displayName: null, avatarUrl: null });
     this.#touched.identities.add(user);
+    if (!isBlocked || this.identities.has(user)) return;
+    this.#putIdentity({ userId: user, displayName: null, avatarUrl: null });
   }
 
   /** @param {IdentityRecord} identity */

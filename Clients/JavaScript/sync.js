@@ -18,7 +18,7 @@ import { isObject, readArray, readConversation, uuidOf } from "./wire.js";
  * @property {(packet: JSONObject) => void} applied - Handles an applied packet.
  * @property {() => void} changed - Handles a change of the store or the phase.
  * @property {(since: string | null) => void} live - Handles the end of a replay, or of the first request.
- * @property {(event: "began" | "ended") => void} reached - Handles the beginning or the end of a replay or a first load.
+ * @property {(event: "began" | "ended") => void} reached - Handles the begin or the end of a replay or a first load.
  */
 
 /** The maximum number of concurrent loads of single conversations and their messages. */
@@ -231,10 +231,12 @@ export class Sync {
     }
     if (this.#lists.conversations !== null) return;
     for (const id of this.store.unknown) {
-      if (this.#loads.size < parallelLoads) this.#load(`conversation ${id}`, (since) => this.#loadConversation(id, since));
+      if (this.#loads.size >= parallelLoads) return;
+      this.#load(`conversation ${id}`, (since) => this.#loadConversation(id, since));
     }
     for (const id of this.store.incomplete) {
-      if (this.#loads.size < parallelLoads) this.#load(`messages ${id}`, (since) => this.#loadNewest(id, since));
+      if (this.#loads.size >= parallelLoads) return;
+      this.#load(`messages ${id}`, (since) => this.#loadNewest(id, since));
     }
   }
 

@@ -136,7 +136,8 @@ export class TypingReceiver {
    */
   finishAll(conversation) {
     for (const [id, typists] of [...this.#typists]) {
-      if (conversation === undefined || conversation === id) for (const user of [...typists.keys()]) this.finish(id, user);
+      if (conversation !== undefined && conversation !== id) continue;
+      for (const user of [...typists.keys()]) this.finish(id, user);
     }
   }
 }

@@ -7,15 +7,18 @@ import { View } from "../view.js";
 import { microtasks, randomNumbers } from "./support/clock.js";
 import { TestServer } from "./support/server.js";
 import {
-  change, conversation, conversationId, createConversation, createMessage, identity, message, messageId, part, partId, set,
+  change, conversation, conversationId, createConversation, createMessage, identity, message, messageId, part,
+    partId, set,
   status, updateConversation, updateMessage,
 } from "./support/wire.js";
 
 const packets = [
   createConversation({ last_message: message(2), total_message_count: 1, metadata: { a: { b: "c" } } }),
   updateConversation(3, set("metadata.a.b", "x"), { operation: "delete", property: "metadata.a" }),
-  updateConversation(4, { operation: "add", property: "participants", id: identity("cleo").id, value: identity("cleo") }),
-  updateConversation(5, { operation: "remove", property: "participants", id: identity("bob").id }, set("distinct", false)),
+  updateConversation(4, { operation: "add", property: "participants", id: identity("cleo").id,
+    value: identity("cleo") }),
+  updateConversation(5, { operation: "remove", property: "participants", id: identity("bob").id }, set("distinct",
+    false)),
   updateConversation(6, set("last_message", message(6)), set("unread_message_count", 1), set("total_message_count", 2)),
   change("Conversation", "delete", conversationId(), { mode: "my_devices", from_position: 8192 }, { user_position: 2 }),
   createMessage(7), createMessage(8, { parts: [part(8, 1), part(8, 2)] }),
@@ -23,14 +26,19 @@ const packets = [
   change("MessagePart", "update", partId(7, 1), [set("body", "new"), set("updated_at", null)], { position: 10 }),
   change("Message", "delete", messageId(8), { mode: "all_participants" }, { position: 11 }),
   change("Identity", "create", identity("dan").id, { ...identity("dan"), metadata: {} }, { user_position: 3 }),
-  change("Identity", "update", identity("bob").id, [set("blocked", true), set("presence.status", "away")], { user_position: 4 }),
-  { type: "operation", body: { method: "Conversation.mark_all_read", object: { type: "Conversation", id: conversationId() },
+  change("Identity", "update", identity("bob").id, [set("blocked", true), set("presence.status", "away")],
+    { user_position: 4 }),
+  { type: "operation", body: { method: "Conversation.mark_all_read", object: { type: "Conversation",
+    id: conversationId() },
     position: 12, data: { position: 70_000, identity: { id: identity("me").id } } } },
-  { type: "signal", body: { type: "typing_indicator", object: { id: conversationId() }, data: { sender: identity("bob"), action: "started" } } },
+  { type: "signal", body: { type: "typing_indicator", object: { id: conversationId() },
+    data: { sender: identity("bob"), action: "started" } } },
   { type: "response", body: { request_id: "r1", method: "Counter.read", success: true, data: { counter: 1 } } },
 ];
-const values = [null, undefined, true, -1, 0.5, 1e300, Number.MAX_SAFE_INTEGER, "", "x", "metadata", "__proto__", "\ud800", [], {}, [[]],
-  [null], { id: null }, "layer:///identities/%", "layer:///conversations/x", "2026", "read", conversationId(2), messageId(3), JSON.parse('{"__proto__": "x"}')];
+const values = [null, undefined, true, -1, 0.5, 1e300, Number.MAX_SAFE_INTEGER, "", "x", "metadata", "__proto__",
+  "\ud800", [], {}, [[]],
+  [null], { id: null }, "layer:///identities/%", "layer:///conversations/x", "2026", "read", conversationId(2),
+    messageId(3), JSON.parse('{"__proto__": "x"}')];
 
 /** Replaces, removes, copies or moves members at random places. */
 function mutate(packet, random) {
@@ -58,7 +66,8 @@ function checkStore(store, view) {
     assert.ok(Number.isSafeInteger(record.position) && record.unread >= 0 && record.total >= 0);
     assert.ok(store.messages.has(id));
     assert.equal(Object.getPrototypeOf(record.metadata), null);
-    for (const [key, one] of store.messages.get(id)) assert.ok(one.id === key && one.conversation === id && one.position >= 0);
+    for (const [key,
+      one] of store.messages.get(id)) assert.ok(one.id === key && one.conversation === id && one.position >= 0);
     const shown = view.conversation(id);
     assert.ok(shown.participants.every((user) => typeof user.name === "string"));
     for (const one of view.messages(id)) assert.ok(typeof one.text === "string" && typeof one.senderName === "string");
@@ -94,7 +103,8 @@ test("5,000 mutated packets from the socket, and as answers of loads, throw noth
   const errors = [];
   const report = (error) => errors.push(error);
   process.on("unhandledRejection", report);
-  const answer = () => ({ body: random() < 0.5 ? mutate([conversation({ messages: [message(2)], total_message_count: 5 })], random) : [conversation()] });
+  const answer = () => ({ body: random() < 0.5 ? mutate([conversation({ messages: [message(2)],
+    total_message_count: 5 })], random) : [conversation()] });
   for (const path of ["", `/${conversationId().slice(-36)}`, `/${conversationId().slice(-36)}/messages`]) {
     server.answers[`GET /conversations${path}`] = answer;
   }

@@ -24,26 +24,33 @@ const changes = [
   [5, ({ chat, random }) => void chat.deleteMetadata(pick(random, ["a", "c", "c.f"]))],
   [10, ({ chat }) => void chat.markAllRead()],
   [6, ({ chat, random }) => void pick(random, chat.messages().items)?.markRead()],
-  [4, ({ chat, random }) => void pick(random, chat.messages().items.filter((one) => !one.isPending))?.delete("all_participants")],
-  [3, ({ chat, random }) => void pick(random, chat.messages().items.filter((one) => !one.isPending))?.delete("my_devices")],
-  [4, ({ client, chat, random }) => void pick(random, chat.messages().items.filter((one) => one.senderId === client.userId))?.edit(`edited ${random()}`)],
+  [4, ({ chat, random }) => void pick(random, chat.messages().items.filter((one) =>
+    !one.isPending))?.delete("all_participants")],
+  [3, ({ chat, random }) => void pick(random, chat.messages().items.filter((one) =>
+    !one.isPending))?.delete("my_devices")],
+  [4, ({ client, chat, random }) => void pick(random, chat.messages().items.filter((one) =>
+    one.senderId === client.userId))?.edit(`edited ${random()}`)],
   [4, ({ chat, others, random }) => void chat.add(pick(random, others))],
   [3, ({ chat, others, random }) => void chat.remove(pick(random, others))],
-  [3, ({ client, others, random }) => void client.createConversation({ participants: [pick(random, others)], distinct: random() < 0.5 })],
+  [3, ({ client, others, random }) => void client.createConversation({ participants: [pick(random, others)],
+    distinct: random() < 0.5 })],
   [2, ({ chat }) => void chat.delete("my_devices")],
   [1, ({ chat }) => void chat.leave()],
 ];
 const weights = changes.flatMap(([weight, change]) => Array(weight).fill(change));
 
 for (const seed of seeds) {
-  test(`the random history ${seed}, with cuts of the sockets, ends with equal states, also of fresh clients`, { skip }, async () => {
+  test(`the random history ${seed}, with cuts of the sockets, ends with equal states, also of fresh clients`,
+    { skip }, async () => {
     const random = randomNumbers(seed);
     const users = ["ann", "ben", "cleo"].map(newUser);
     const proxies = await Promise.all(users.map(openProxy));
     const clients = [];
-    for (const [index, user] of users.entries()) clients.push(await liveClient(user, { url: proxies[index].url, messages: 100 }));
+    for (const [index, user] of users.entries()) clients.push(await liveClient(user, { url: proxies[index].url,
+      messages: 100 }));
     const [sent, failures] = [[], []];
-    for (const client of clients) client.on("failure", ({ error, change }) => failures.push(`${change.kind} ${error.code}`));
+    for (const client of clients) client.on("failure", ({ error, change }) =>
+      failures.push(`${change.kind} ${error.code}`));
     const first = clients[0].createConversation({ participants: users.slice(1), distinct: false });
     await first.created;
     await until(() => clients.every((client) => client.conversation(first.id)));

@@ -31,7 +31,8 @@ test("a client signs in, keeps its session, and signs out", { skip }, async () =
   await client.connect();
   assert.deepEqual([client.userId, sessions], [user, [client.session]]);
   assert.equal(client.identity(user).displayName, null);
-  const other = await liveClient(user, { session: client.session, identityToken: () => assert.fail("no sign-in is needed") });
+  const other = await liveClient(user, { session: client.session, identityToken: () =>
+    assert.fail("no sign-in is needed") });
   const states = [];
   other.on("state", ({ state }) => states.push(state));
   await client.signOut();
@@ -45,7 +46,8 @@ test("an identity token for nobody is refused with its property", { skip }, asyn
   await assert.rejects(client.connect(), { code: "invalid_property", property: "identity_token", status: 422 });
 });
 
-test("a message reaches the other participant, is delivered and read, and both end with equal state", { skip }, async () => {
+test("a message reaches the other participant, is delivered and read, and both end with equal state", { skip },
+  async () => {
   const { ann, ben, clients, chats: [annChat, benChat] } = await pair();
   const sending = annChat().send("Train leaves at 8");
   assert.equal(annChat().lastMessage.isPending, true);
@@ -57,23 +59,27 @@ test("a message reaches the other participant, is delivered and read, and both e
   assert.equal(benChat().unreadCount, 0);
   await until(() => annChat().lastMessage.statuses.get(ben) === "read");
   assert.equal(annChat().lastMessage.position, sent.position);
-  await until(() => clients.every((client) => client.conversations().items[0].lastMessage.statuses.get(ben) === "read"));
+  await until(() => clients.every((client) => client.conversations()
+    .items[0].lastMessage.statuses.get(ben) === "read"));
   for (const text of ["a", "b", "c"]) void annChat().send(text);
   await until(() => benChat().unreadCount === 3);
   await benChat().markAllRead();
-  await until(() => benChat().unreadCount === 0 && annChat().messages().items.every((one) => one.statuses.get(ben) === "read"));
+  await until(() => benChat().unreadCount === 0 && annChat().messages().items.every((one) =>
+    one.statuses.get(ben) === "read"));
 });
 
 test("parts, edits and both deletions of messages reach the other participant", { skip }, async () => {
   const { chats: [annChat, benChat] } = await pair();
-  const message = await annChat().send([{ mimeType: "text/plain", body: "one" }, { mimeType: "application/json", body: "{}" }]);
+  const message = await annChat().send([{ mimeType: "text/plain", body: "one" }, { mimeType: "application/json",
+    body: "{}" }]);
   await until(() => benChat().lastMessage?.parts.length === 2);
   await message.edit("two");
   await until(() => benChat().lastMessage.text === "two" && benChat().lastMessage.updatedAt);
   const other = await annChat().send("three");
   await until(() => texts(benChat).length === 2);
   await benChat().lastMessage.delete();
-  await until(() => texts(benChat).join() === "two" && benChat().lastMessage.text === "two" && benChat().totalCount === 1);
+  await until(() => texts(benChat).join() === "two" && benChat().lastMessage.text === "two" && benChat()
+    .totalCount === 1);
   assert.equal(texts(annChat).length, 2);
   await other.delete("all_participants");
   await until(() => texts(annChat).join() === "two" && annChat().totalCount === 1);
@@ -118,7 +124,8 @@ test("a distinct conversation is shared, and a group is not", { skip }, async ()
   assert.equal(created[0].id, created[1].id);
 });
 
-test("concurrent changes of metadata end equal: different keys are kept, and one key has one value", { skip }, async () => {
+test("concurrent changes of metadata end equal: different keys are kept, and one key has one value", { skip },
+  async () => {
   const { clients, chats } = await pair();
   const [annChat, benChat] = chats;
   for (let round = 0; round < 10; round += 1) {
@@ -136,8 +143,10 @@ test("concurrent changes of metadata end equal: different keys are kept, and one
   await annChat().deleteMetadata("shared", "ann.key0");
   await until(() => both()[0] === both()[1] && benChat().valueAt("ben.only"));
   assert.deepEqual(Object.keys(benChat().valueAt("ann")).length, 10);
-  assert.deepEqual([benChat().valueAt("shared"), JSON.stringify(benChat().valueAt("ben"))], [undefined, '{"only":"1"}']);
-  await assert.rejects(async () => annChat().setMetadata("a b", "1"), { code: "invalid_property", property: "metadata.a b" });
+  assert.deepEqual([benChat().valueAt("shared"), JSON.stringify(benChat().valueAt("ben"))], [undefined,
+    '{"only":"1"}']);
+  await assert.rejects(async () => annChat().setMetadata("a b", "1"), { code: "invalid_property",
+    property: "metadata.a b" });
 });
 
 const sorted = (tree) => typeof tree === "string" ? tree
@@ -158,7 +167,8 @@ test("typing is shown after a start, paused and finished by the clock, and ended
   await until(() => benChat().typists.size === 0 && benChat().lastMessage);
   annChat().typing();
   await until(() => events.length === 7, "pause and finish", 30_000);
-  assert.deepEqual(events.map(({ action }) => action), ["started", "finished", "started", "finished", "started", "paused", "finished"]);
+  assert.deepEqual(events.map(({ action }) => action), ["started", "finished", "started", "finished", "started",
+    "paused", "finished"]);
   const [start, paused, finished] = events.slice(4).map(({ at }) => at);
   assert.ok(Math.abs(paused - start - 10) < 1.5 && Math.abs(finished - paused - 10) < 1.5, JSON.stringify(events));
   assert.ok(events.every(({ userId }) => userId === ann));
@@ -188,7 +198,8 @@ test("presence, following and blocks reach the user's devices", { skip }, async 
   assert.match(known.displayName, /^Name of ben/);
 });
 
-test("changes made offline are sent once and in order after coming back, also if their answers were lost", { skip }, async () => {
+test("changes made offline are sent once and in order after coming back, also if their answers were lost", { skip },
+  async () => {
   const proxy = await newProxy();
   const { ben, clients: [ann, other], chats: [annChat, benChat] } = await pair({ ann: { url: proxy.url } });
   await annChat().send("first");
@@ -210,7 +221,8 @@ test("changes made offline are sent once and in order after coming back, also if
   await lost;
   await until(() => texts(benChat).length === 23 && texts(annChat).length === 23);
   assert.deepEqual(texts(benChat), texts(annChat));
-  assert.deepEqual(texts(benChat).filter((text) => text.startsWith("offline")), Array.from({ length: 20 }, (_, number) => `offline ${number}`));
+  assert.deepEqual(texts(benChat).filter((text) => text.startsWith("offline")), Array.from({ length: 20 }, (_,
+    number) => `offline ${number}`));
   await until(() => other.conversation(group.id)?.valueAt("after"));
   const arrived = other.conversation(group.id);
   assert.deepEqual(texts(() => arrived), ["one", "two", "three"]);
@@ -221,7 +233,8 @@ test("a client that was away resumes with everything that it missed, without a f
   const proxy = await newProxy();
   const requests = [];
   const counted = (...request) => (requests.push(String(request[0])), fetch(...request));
-  const { ann, clients: [annClient, benClient], chats: [annChat, benChat] } = await pair({ ann: { url: proxy.url, fetch: counted } });
+  const { ann, clients: [annClient, benClient], chats: [annChat, benChat] } = await pair({ ann: { url: proxy.url,
+    fetch: counted } });
   const deleted = await benChat().send("to be deleted");
   await until(() => texts(annChat).length === 1);
   proxy.isDown = true;
@@ -260,7 +273,8 @@ test("content is uploaded and downloaded, with progress", { skip }, async () => 
   const { clients: [ann, ben], chats: [annChat, benChat] } = await pair();
   const bytes = new Uint8Array(3_000_000).map((_, index) => index * 7);
   const progress = [[], []];
-  const uploaded = await upload(ann, new Blob([bytes]), { type: "image/png", onProgress: (fraction) => progress[0].push(fraction) });
+  const uploaded = await upload(ann, new Blob([bytes]), { type: "image/png", onProgress: (fraction) =>
+    progress[0].push(fraction) });
   await annChat().send(["A picture", uploaded]);
   await until(() => benChat().lastMessage?.parts.length === 2);
   const part = benChat().lastMessage.parts[1];

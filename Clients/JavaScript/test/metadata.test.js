@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
-import { applyStep, checkPath, checkValue, mergeSteps, patchOperation, readTree, stepsOf, valueAt } from "../metadata.js";
+import { applyStep, checkPath, checkValue, mergeSteps, patchOperation, readTree, stepsOf,
+  valueAt } from "../metadata.js";
 
 const plain = (value) => JSON.parse(JSON.stringify(value));
 const tree = readTree({ title: "T", trip: { city: "Porto", hotel: { name: "Sol" } } });
@@ -17,7 +18,8 @@ test("a value is found by its key path, among own keys only", () => {
 
 for (const [name, step, expected] of [
   ["a set makes missing objects", { path: "a.b.c", value: "1" }, { ...plain(tree), a: { b: { c: "1" } } }],
-  ["a set of an object replaces the subtree", { path: "trip", value: { city: "Faro" } }, { title: "T", trip: { city: "Faro" } }],
+  ["a set of an object replaces the subtree", { path: "trip", value: { city: "Faro" } }, { title: "T",
+    trip: { city: "Faro" } }],
   ["a set of an empty object deletes the subtree", { path: "trip", value: {} }, { title: "T" }],
   ["a set of the root replaces everything", { path: "", value: { a: "1" } }, { a: "1" }],
   ["a deletion of an absent key has no effect", { path: "none.below", value: null }, plain(tree)],
@@ -37,11 +39,13 @@ test("a merge sets every string by its own path", () => {
 
 test("a later step replaces earlier steps at or below its path", () => {
   const steps = [{ path: "a.b", value: "1" }, { path: "a.c", value: "2" }, { path: "ab", value: "3" }];
-  assert.deepEqual(mergeSteps(steps, [{ path: "a", value: null }]), [{ path: "ab", value: "3" }, { path: "a", value: null }]);
+  assert.deepEqual(mergeSteps(steps, [{ path: "a", value: null }]), [{ path: "ab", value: "3" }, { path: "a",
+    value: null }]);
 });
 
 test("a step becomes an operation of a patch", () => {
-  assert.deepEqual(patchOperation({ path: "a.b", value: "1" }), { operation: "set", property: "metadata.a.b", value: "1" });
+  assert.deepEqual(patchOperation({ path: "a.b", value: "1" }), { operation: "set", property: "metadata.a.b",
+    value: "1" });
   assert.deepEqual(patchOperation({ path: "a", value: null }), { operation: "delete", property: "metadata.a" });
   assert.deepEqual(patchOperation({ path: "", value: null }), { operation: "set", property: "metadata", value: {} });
 });

@@ -28,7 +28,8 @@ async function newQueue({ storage, restore = true } = {}) {
 const label = ({ kind, conversation, ids, steps, user }) =>
   [kind, conversation ?? user, ids?.join("+"), steps?.map((step) => step.path).join("+")].filter(Boolean).join(" ");
 const send = (conversation, id) => ({ kind: "send", conversation, ids: [id], data: { parts: [] } });
-const setMetadata = (conversation, path, value = "1") => ({ kind: "setMetadata", conversation, steps: [{ path, value }] });
+const setMetadata = (conversation, path, value = "1") => ({ kind: "setMetadata", conversation, steps: [{ path,
+  value }] });
 const labels = (sent) => sent.map((request) => request.label);
 const error = (code, status, retryAfter) => new StrataError(code, code, { status, retryAfter });
 
@@ -58,7 +59,8 @@ test("a receipt does not wait for messages, and unsent receipts are merged", asy
 
 test("unsent changes of metadata are merged into one, and those behind a message are not", async () => {
   const { queue, sent } = await newQueue();
-  const calls = [queue.add(setMetadata("a", "x.y"), "me"), queue.add(setMetadata("a", "z"), "me"), queue.add(setMetadata("a", "x", null), "me")];
+  const calls = [queue.add(setMetadata("a", "x.y"), "me"), queue.add(setMetadata("a", "z"), "me"),
+    queue.add(setMetadata("a", "x", null), "me")];
   queue.add(send("a", "1"), "me");
   queue.add(setMetadata("a", "z"), "me");
   queue.setConnected(true);
@@ -87,7 +89,8 @@ test("a temporary failure is retried after a growing delay, or the one that the 
   const { queue, clock, sent } = await newQueue();
   queue.setConnected(true);
   queue.add(send("a", "1"), "me");
-  for (const [failure, delay] of [[error("service_unavailable", 503), 750], [error("x", 500), 1500], [error("rate_limit_exceeded", 429, 9000), 9000]]) {
+  for (const [failure, delay] of [[error("service_unavailable", 503), 750], [error("x", 500), 1500],
+    [error("rate_limit_exceeded", 429, 9000), 9000]]) {
     const count = sent.length;
     await microtasks();
     sent.at(-1).refuse(failure);
@@ -177,8 +180,10 @@ test("an answered change stays until a packet of a later position, or of its own
 
 for (const [name, change, answer, prepare, isOver] of [
   ["position 0 is contained in everything", send(conversationId(), "1"), ok(0), () => {}, true],
-  ["a change of the user's own log waits for its position", { kind: "block", user: "bob" }, ok(null, 4), (store) => (store.userPosition = 3), false],
-  ["a change of the user's own log ends at its position", { kind: "block", user: "bob" }, ok(null, 4), (store) => (store.userPosition = 4), true],
+  ["a change of the user's own log waits for its position", { kind: "block", user: "bob" }, ok(null, 4), (store) =>
+    (store.userPosition = 3), false],
+  ["a change of the user's own log ends at its position", { kind: "block", user: "bob" }, ok(null, 4), (store) =>
+    (store.userPosition = 4), true],
   ["a change with two positions waits for both", send(conversationId(), "1"), ok(1, 4), () => {}, false],
   ["a change over a conversation that is gone ends", send("gone", "1"), ok(5), () => {}, true],
 ]) {
@@ -216,7 +221,8 @@ test("a replay ends the changes that were answered before it", async () => {
 /** A storage as a map, of which each write takes a turn. */
 class TestStorage {
   stored = new Map();
-  load = async (user) => [...this.stored.values()].filter((operation) => operation.user === user).map((one) => structuredClone(one));
+  load = async (user) => [...this.stored.values()].filter((operation) => operation.user === user).map((one) =>
+    structuredClone(one));
   put = async (operation) => void this.stored.set(operation.name, structuredClone(operation));
   delete = async (name) => void this.stored.delete(name);
 }

@@ -76,7 +76,8 @@ test("the packets of a replay do not move the time before the response", async (
   assert.deepEqual(server.replays(), [at(9), at(9)]);
 });
 
-test("an incomplete replay and another epoch lead to a first load, and the former state stays visible until then", async () => {
+test("an incomplete replay and another epoch lead to a first load, and the former state stays visible until then",
+  async () => {
   for (const response of [{ complete: false, epoch: "e1" }, { complete: true, epoch: "e2" }]) {
     const server = new TestServer();
     server.answers["GET /conversations"] = page(conversation());
@@ -136,7 +137,8 @@ test("a conversation of another epoch leads to a first load", async () => {
   const server = new TestServer();
   server.answers["GET /conversations"] = page(conversation());
   await server.start();
-  server.push(change("Conversation", "create", conversationId(2), conversation({ id: conversationId(2), epoch: "e2" }), { position: 1 }));
+  server.push(change("Conversation", "create", conversationId(2), conversation({ id: conversationId(2),
+    epoch: "e2" }), { position: 1 }));
   server.answers["GET /conversations"] = page(conversation({ epoch: "e2" }));
   server.clock.advance(60_000);
   const before = server.packets.length;
@@ -155,7 +157,8 @@ test("a gap of the counter leads to a replay from the last time before it", asyn
   assert.deepEqual(server.replays(), [at(5)]);
 });
 
-for (const [name, text] of [["text that is no JSON", "{"], ["a list", "[]"], ["null", "null"], ["a binary frame", new ArrayBuffer(3)]]) {
+for (const [name, text] of [["text that is no JSON", "{"], ["a list", "[]"], ["null", "null"], ["a binary frame",
+  new ArrayBuffer(3)]]) {
   test(`${name} in place of a packet leads to a replay`, async () => {
     const server = new TestServer();
     await server.start();
@@ -201,7 +204,8 @@ test("an unknown conversation is loaded with its messages, and one that is not f
 test("a load that fails is repeated after a delay", async () => {
   const server = new TestServer();
   let tries = 0;
-  server.answers["GET /conversations"] = () => (++tries < 3 ? { status: 503, body: { id: "service_unavailable" } } : page(conversation()));
+  server.answers["GET /conversations"] = () => (++tries < 3 ? { status: 503, body: { id: "service_unavailable" } }
+    : page(conversation()));
   void server.client.connect();
   await server.open();
   for (let second = 0; second < 10; second += 1) {
@@ -215,14 +219,16 @@ test("a load that fails is repeated after a delay", async () => {
 test("older messages are loaded page by page, and an empty page leads on", async () => {
   const server = new TestServer();
   const messages = [message(30), message(29)];
-  server.answers["GET /conversations"] = page(conversation({ total_message_count: 4, messages, messages_next: "https://x/next" }));
+  server.answers["GET /conversations"] = page(conversation({ total_message_count: 4, messages,
+    messages_next: "https://x/next" }));
   await server.start();
   const list = shown(server)[0].messages({ limit: 2 });
   assert.equal(list.hasMore, true);
   const paths = [];
   server.answers[`GET /conversations/${conversationId().slice(-36)}/messages`] = ({ search }) => {
     paths.push(search);
-    return paths.length === 1 ? { body: [], headers: { Link: '<https://x/conversations/' + conversationId().slice(-36) + '/messages?page=2>; rel="next"' } }
+    return paths.length === 1 ? { body: [], headers: { Link: '<https://x/conversations/' + conversationId()
+      .slice(-36) + '/messages?page=2>; rel="next"' } }
       : page(message(28), message(27));
   };
   await list.more();
@@ -269,7 +275,8 @@ test("an ended session is renewed with the nonce of the refusal, once for all re
 
 test("a refused identity token rejects the connection, and a failing callback does", async () => {
   const server = new TestServer();
-  server.answers["POST /sessions"] = { status: 422, body: { id: "invalid_property", data: { property: "identity_token" } } };
+  server.answers["POST /sessions"] = { status: 422, body: { id: "invalid_property",
+    data: { property: "identity_token" } } };
   await assert.rejects(server.client.connect(), { code: "invalid_property", property: "identity_token", status: 422 });
   assert.equal(server.client.state, "closed");
   const other = new TestServer({ identityToken: () => Promise.reject(new Error("down")) });
@@ -322,7 +329,8 @@ test("an own change hides the server's value until the packets contain it", asyn
   const server = new TestServer();
   server.answers["GET /conversations"] = page(conversation({ metadata: { a: "old", b: "old" } }));
   let answer;
-  server.answers[`PATCH /conversations/${conversationId().slice(-36)}`] = () => new Promise((resolve) => (answer = resolve));
+  server.answers[`PATCH /conversations/${conversationId().slice(-36)}`] = () => new Promise((resolve) =>
+    (answer = resolve));
   await server.start();
   const value = () => ["a", "b"].map((path) => shown(server)[0].valueAt(path)).join();
   void shown(server)[0].setMetadata("a", "mine");
@@ -344,7 +352,8 @@ test("an own change hides the server's value until the packets contain it", asyn
 test("a refused change is reverted and reported", async () => {
   const server = new TestServer();
   server.answers["GET /conversations"] = page(conversation());
-  server.answers[`POST /conversations/${conversationId().slice(-36)}/messages`] = { status: 422, body: { id: "invalid_property", data: { property: "parts.0.body" } } };
+  server.answers[`POST /conversations/${conversationId().slice(-36)}/messages`] = { status: 422,
+    body: { id: "invalid_property", data: { property: "parts.0.body" } } };
   await server.start();
   const failures = [];
   server.client.on("failure", ({ error, change: dropped }) => failures.push(`${error.property} ${dropped.kind}`));
@@ -366,7 +375,8 @@ test("a distinct conversation that exists under another id takes over messages a
   server.answers[`GET /conversations/${path}`] = { body: existing };
   const requests = [];
   for (const route of [`POST /conversations/${path}/messages`, `PATCH /conversations/${path}`]) {
-    server.answers[route] = ({ body }) => (requests.push(body.parts?.[0].body ?? body), { status: 201, body: {}, headers: { "Strata-Position": "0" } });
+    server.answers[route] = ({ body }) => (requests.push(body.parts?.[0].body ?? body), { status: 201, body: {},
+      headers: { "Strata-Position": "0" } });
   }
   const draft = server.client.createConversation({ participants: ["bob"], metadata: { title: "mine" } });
   assert.equal(draft.isPending, true);

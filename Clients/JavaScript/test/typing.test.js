@@ -8,7 +8,8 @@ import { TestClock } from "./support/clock.js";
 function sender() {
   const clock = new TestClock();
   const sent = [];
-  const typing = new TypingSender(clock, (conversation, action) => sent.push(`${clock.time / 1000} ${conversation} ${action}`));
+  const typing = new TypingSender(clock, (conversation, action) =>
+    sent.push(`${clock.time / 1000} ${conversation} ${action}`));
   typing.setConnected(true);
   return { clock, sent, typing };
 }
@@ -80,7 +81,8 @@ test("another user types until a signal, a message, silence or the loss of the c
   clock.advance(5_000);
   assert.deepEqual([...typing.in("c").keys()], ["ben"]);
   typing.finishAll();
-  assert.deepEqual(events, ["ann started", "ben started", "cleo paused", "ann finished", "ben started", "cleo finished", "ben finished"]);
+  assert.deepEqual(events, ["ann started", "ben started", "cleo paused", "ann finished", "ben started",
+    "cleo finished", "ben finished"]);
   assert.equal(clock.timers, 0);
 });
 

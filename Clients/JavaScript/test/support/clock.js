@@ -25,7 +25,8 @@ export class TestClock {
   advance(time) {
     const end = this.time + time;
     for (;;) {
-      const due = [...this.#timers].filter(([, timer]) => timer.due <= end).sort((one, other) => one[1].due - other[1].due)[0];
+      const due = [...this.#timers].filter(([, timer]) => timer.due <= end).sort((one, other) =>
+        one[1].due - other[1].due)[0];
       if (!due) break;
       this.#timers.delete(due[0]);
       this.time = Math.max(this.time, due[1].due);

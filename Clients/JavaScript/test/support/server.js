@@ -3,13 +3,14 @@ import { StrataClient } from "../../strata.js";
 import { TestClock, microtasks } from "./clock.js";
 import { identity } from "./wire.js";
 
-/** A server of one user, as far as the test scripts it, and a client beside it. Time moves only when the test says so. */
+/** A scripted server of one user, and a client beside it. Time moves only when the test says so. */
 export class TestServer {
   clock = new TestClock();
   /** Answers by method and path without its query: a value, or a function of the request. */
   answers = {
     "POST /nonces": { body: { nonce: "nonce-0123456789" } },
-    "POST /sessions": () => ({ status: 201, body: { session_token: `token-${++this.sessions}`, identity: identity("me") } }),
+    "POST /sessions": () => ({ status: 201, body: { session_token: `token-${++this.sessions}`,
+      identity: identity("me") } }),
     "GET /": { body: {} },
     "GET /conversations": { body: [] },
     "GET /identities": { body: [] },
@@ -48,7 +49,8 @@ export class TestServer {
 
   async #fetch(url, init) {
     const { pathname, search } = new URL(url);
-    const request = { method: init.method, path: pathname, search, headers: init.headers, body: init.body && JSON.parse(init.body) };
+    const request = { method: init.method, path: pathname, search, headers: init.headers,
+      body: init.body && JSON.parse(init.body) };
     this.requests.push(request);
     let answer = this.answers[`${init.method} ${pathname}`] ?? { status: 404, body: { id: "not_found" } };
     if (typeof answer === "function") answer = await answer(request);
@@ -117,7 +119,8 @@ export class TestServer {
   }
 
   replays() {
-    return this.packets.filter((packet) => packet.body.method === "Event.replay").map((packet) => packet.body.data.from_timestamp);
+    return this.packets.filter((packet) => packet.body.method === "Event.replay").map((packet) =>
+      packet.body.data.from_timestamp);
   }
 
   loads() {

@@ -11,6 +11,7 @@ for (const name of names) {
 const texts = [...names].map((name) => readFileSync(new URL(name, folder), "utf8"));
 const bare = texts.map((text) => text.replace(/^\s*\/\*\*[\s\S]*?\*\/\n?/gm, "").replace(/^\s*\/\/.*\n/gm, ""));
 const size = (text) => gzipSync(text, { level: 9 }).length;
-const sizes = { modules: names.size, lines: texts.join("").split("\n").length, raw: size(texts.join("")), bare: size(bare.join("")) };
+const sizes = { modules: names.size, lines: texts.join("").split("\n").length, raw: size(texts.join("")),
+  bare: size(bare.join("")) };
 console.log(JSON.stringify(sizes));
 export default sizes;

@@ -13,6 +13,7 @@ import { TestWebSocket } from "./websocket.js";
  */
 export const url = process.env.STRATA_URL;
 const app = process.env.STRATA_APP ? JSON.parse(readFileSync(process.env.STRATA_APP, "utf8")) : null;
+export const appId = app?.app;
 export const skip = url && app ? false : "STRATA_URL and STRATA_APP name no system";
 
 /** Returns an identity token, as the server of an app makes it. */
@@ -20,7 +21,8 @@ export function identityToken(user, nonce) {
   const now = Math.floor(Date.now() / 1000);
   const encode = (json) => Buffer.from(JSON.stringify(json)).toString("base64url");
   const header = encode({ typ: "JWT", alg: "RS256", cty: "layer-eit;v=1", kid: app.key });
-  const claims = encode({ iss: app.provider, prn: user, iat: now, exp: now + 600, nce: nonce, display_name: `Name of ${user}` });
+  const claims = encode({ iss: app.provider, prn: user, iat: now, exp: now + 600, nce: nonce,
+    display_name: `Name of ${user}` });
   const sign = createSign("RSA-SHA256").update(`${header}.${claims}`);
   return `${header}.${claims}.${sign.sign(readFileSync(app.privateKeyFile)).toString("base64url")}`;
 }

@@ -6,7 +6,8 @@ export const conversationId = (number = 1) => `layer:///conversations/${uuid(num
 export const messageId = (number) => `layer:///messages/${uuid(number)}`;
 export const partId = (message, part) => `${messageId(message)}/parts/${uuid(part)}`;
 export const identity = (user) => ({
-  id: `layer:///identities/${user}`, url: `https://test/identities/${user}`, user_id: user, display_name: user.toUpperCase(),
+  id: `layer:///identities/${user}`, url: `https://test/identities/${user}`, user_id: user,
+    display_name: user.toUpperCase(),
   avatar_url: null,
 });
 
@@ -18,7 +19,8 @@ export const part = (message, number, members = {}) => ({
 export const message = (number, members = {}) => ({
   id: messageId(number), position: number * 8192, conversation: { id: conversationId() }, parts: [part(number, 1)],
   sent_at: `2026-01-01T00:00:${String(number % 60).padStart(2, "0")}.000Z`, updated_at: null, sender: identity("bob"),
-  is_unread: true, recipient_status: { "layer:///identities/bob": "read", "layer:///identities/me": "sent" }, ...members,
+  is_unread: true, recipient_status: { "layer:///identities/bob": "read", "layer:///identities/me": "sent" },
+    ...members,
 });
 
 export const conversation = (members = {}) => ({
