@@ -88,8 +88,6 @@ export class StrataClient {
   /** @type {State} */
   #state = "closed";
   #isStarted = false;
-  /** @type {StrataError | null} */
-  #error = null;
   /** @type {Map<string, Set<(event: any) => void>>} */
   #listeners = new Map();
   /** @type {Map<string, string>} Ids of distinct conversations that the server had under another id. */

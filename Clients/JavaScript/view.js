@@ -45,7 +45,11 @@ export class View {
    */
   touch({ conversations, messages, changedMessages, identities }) {
     for (const id of conversations) this.#conversations.delete(id);
-    for (const id of messages) this.#lists.delete(id);
+    for (const id of messages) {
+      this.#lists.delete(id);
+      // Pending changes depend on the messages.
+      if (this.#queue.in(id).length > 0) this.#conversations.delete(id);
+    }
     for (const id of changedMessages) this.#messages.delete(id);
     for (const id of identities) this.#identities.delete(id);
     if (identities.size === 0) return;

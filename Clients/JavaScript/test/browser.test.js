@@ -27,7 +27,8 @@ async function servePages(user) {
     const answer = (type, text) => response.writeHead(200, { "Content-Type": type }).end(text);
     if (path === "/result") return answer("text/plain", String(results.push(body)));
     if (path === "/token") {
-      return answer("application/json", JSON.stringify({ identity_token: identityToken(user, JSON.parse(body).nonce) }));
+      const token = { identity_token: identityToken(user, JSON.parse(body).nonce) };
+      return answer("application/json", JSON.stringify(token));
     }
     if (path in pages) return answer("text/html", `<!doctype html><meta charset="utf-8">${report}${pages[path]}`);
     if (!/^\/client\/[a-z]+\.js$/.test(path)) return response.writeHead(404).end();
@@ -89,7 +90,7 @@ test("the plain page of the guide sends and shows messages in a browser", { skip
   disconnectAll();
 });
 
-test("changes that a page stored in IndexedDB are sent by the next page, once and in order", { skip: skipPage }, async () => {
+test("changes stored in IndexedDB are sent by the next page, once and in order", { skip: skipPage }, async () => {
   const bob = newUser("bob");
   const site = await servePages(newUser("alice"));
   site.pages["/first.html"] = `<script type="module">${setUp(bob)}
