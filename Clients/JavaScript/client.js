@@ -715,7 +715,9 @@ export class StrataClient {
   #sendMessage(conversation, id, data) {
     this.#typing.end(this.#resolve(conversation));
     const sent = this.#change({ kind: "send", conversation, ids: [id], data });
-    const message = sent.then(() => /** @type {Message} */ (this.#view.message(this.#resolve(conversation), id)));
+    const find = () => this.#current().message(this.#resolve(conversation), id);
+    const pending = /** @type {Message} */ (find());
+    const message = sent.then(() => find() ?? pending);
     message.catch(() => {});
     return message;
   }

@@ -132,7 +132,10 @@ export class Connection {
     socket.onmessage = (event) => {
       if (attempt === this.#attempt) this.#received(event.data);
     };
-    socket.onerror = () => {};
+    // Node.js 20 reports a refused handshake as an error alone.
+    socket.onerror = () => {
+      if (!this.#isOpen) this.#ended(attempt, 0);
+    };
     socket.onclose = (event) => this.#ended(attempt, Number(event?.code) || 1006);
   }
 

@@ -174,7 +174,6 @@ export class Queue {
   /** @param {boolean} isConnected - True if requests can be sent. */
   setConnected(isConnected) {
     this.#isConnected = isConnected;
-    if (!isConnected) return;
     for (const timer of this.#retries.values()) this.#clock.clear(timer);
     this.#retries.clear();
     this.#pump();
@@ -205,6 +204,7 @@ export class Queue {
     operation.wasTried = true;
     // The stored operation must say that its request may have been sent.
     await this.#store(operation);
+    if (!this.#operations.includes(operation)) return;
     try {
       const answer = await this.#host.send(operation);
       this.#succeed(operation, answer);
@@ -354,6 +354,10 @@ function isContained(change, { position, userPosition }, store, isLoaded, open) 
   if (userPosition !== null && userPosition > store.userPosition) return isLoaded && !!change.conversation && !record;
   if (!change.conversation) return true;
   if (!record) return isLoaded && change.kind !== "createConversation";
+  // A created conversation is shown as it is now, and the packets of its messages follow.
+  if (change.kind === "send" && !store.messagesIn(record.id).has(change.ids?.[0] ?? "")) {
+    return position === null || (position < record.position && !store.incomplete.has(record.id));
+  }
   const isOpen = open !== null && open.id === record.id && open.position === position;
   return position === null || (position <= record.position && !isOpen);
 }

@@ -9,6 +9,9 @@ import { isObject } from "./wire.js";
  * @typedef {{name?: string, body?: unknown, isPatch?: boolean, headers?: Record<string, string>}} RequestOptions
  */
 
+/** True under Node.js. Browsers do not let a page set the header `Connection`. */
+const isNode = /** @type {any} */ (globalThis).process?.versions?.node !== undefined;
+
 /** The time after which a request without an answer fails, in milliseconds. */
 const requestTimeout = 30_000;
 
@@ -123,7 +126,7 @@ export class Rest {
     // Another host must not receive the session, so only the path of a URL in an answer is used.
     const { pathname, search } = new URL(path, this.#url);
     const prefix = this.#url.pathname.replace(/\/$/, "");
-    return this.#url.origin + (pathname.startsWith(prefix) ? "" : prefix) + pathname + search;
+    return this.#url.origin + (pathname.startsWith(`${prefix}/`) ? "" : prefix) + pathname + search;
   }
 
   /**
@@ -137,6 +140,8 @@ export class Rest {
     const { fetch, clock } = this.#options;
     const all = new Headers({ ...headers, Accept: "application/vnd.layer+json; version=3.0" });
     if (token) all.set("Authorization", `Layer session-token="${token}"`);
+    // The WebSocket of Node.js takes an idle connection of `fetch`, and the gateway upgrades only a new one.
+    if (isNode) all.set("Connection", "close");
     if (name) all.set("Strata-Mutation", name);
     if (body !== undefined) all.set("Content-Type", isPatch ? "application/vnd.layer-patch+json" : "application/json");
     const abort = new AbortController();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import test, { after, afterEach } from "node:test";
+import { promisify } from "node:util";
 import { download, upload } from "../content.js";
 import {
   disconnectAll, identityToken, liveClient, newClient, newUser, openProxy, pause, skip, stateOf, until, url,
@@ -303,4 +305,11 @@ test("long histories are loaded page by page", { skip }, async () => {
   }
   assert.deepEqual([counts[0], counts[1], counts.at(-1)], [10, 25, 45]);
   assert.deepEqual(list.items.map(({ text }) => Number(text)), Array.from({ length: 45 }, (_, number) => number));
+});
+
+test("the WebSocket of Node.js itself serves, and a disconnected client lets the process end", { skip }, async () => {
+  const script = new URL("support/send.js", import.meta.url).pathname;
+  const options = { timeout: 15_000 };
+  const { stdout } = await promisify(execFile)(process.execPath, ["--experimental-websocket", script], options);
+  assert.equal(stdout, "Train leaves at 8\n");
 });
