@@ -15,7 +15,7 @@ const stateTexts = {
   connecting: "Connecting", syncing: "Catching up", live: "Online", offline: "Reconnecting", closed: "Offline",
 };
 const presenceTexts = { available: "online", busy: "busy", away: "away", offline: "offline", invisible: "offline" };
-const sharedText = "The title and the colour are shared.";
+const sharedText = "Shared title and colour: the last writer wins.";
 
 /** The half of the page that belongs to one user: a client, and everything that it shows. */
 export class Pane {
@@ -51,6 +51,11 @@ export class Pane {
    * @type {Map<string, string>}
    */
   #readUpTo = new Map();
+  /**
+   * Unsent texts by conversation.
+   * @type {Map<string, string>}
+   */
+  #drafts = new Map();
   #summary = "";
   /** The number of others' messages at the time of going offline. */
   #received = 0;
@@ -108,6 +113,7 @@ export class Pane {
     newForm.addEventListener("submit", (event) => this.#create(event));
     newForm.addEventListener("keydown", (event) => event.key === "Escape" && this.#showForm(false));
     title.addEventListener("change", () => this.#setTitle());
+    title.addEventListener("blur", () => this.#renderDetails(this.#conversation));
     title.addEventListener("keydown", (event) => this.#titleKey(event));
     choices.addEventListener("change", (event) => this.#set("theme", event.target.value));
     composer.addEventListener("submit", (event) => this.#send(event));
@@ -121,22 +127,34 @@ export class Pane {
 
   // The connection
 
-  /** Connects. Resolves when the pane is up to date for the first time. */
-  async connect() {
-    await this.#client.connect();
-    this.#render();
-    this.#isLoaded = true;
+  /**
+   * Connects.
+   * @returns {Promise<void>} Resolves when the pane is up to date for the first time.
+   */
+  connect() {
+    this.#client.connect().catch(() => {});
+    return new Promise((resolve) => {
+      const stop = this.#client.on("state", ({ state }) => {
+        if (state !== "live") return;
+        stop();
+        this.#render();
+        this.#isLoaded = true;
+        resolve();
+      });
+    });
   }
 
   /** Tells that the server does not accept the session. */
   showRefusal() {
     this.root.dataset.state = "refused";
-    this.#parts.online.disabled = true;
     this.#parts.state.textContent = "Signed out";
     const name = this.#nameOf(this.#me);
-    const text = `The server refused the session of ${name}. Open the address that \`make run\` prints now.`;
+    const command = element("code", {}, "make run");
     this.#parts.refused.hidden = false;
-    this.#parts.refused.textContent = text;
+    this.#parts.refused.replaceChildren(
+      element("p", {}, `The server refused the session of ${name}.`),
+      element("p", {}, "Open the address that ", command, " prints."),
+    );
     // The client must not try again with the same session.
     queueMicrotask(() => this.#client.disconnect());
   }
@@ -168,7 +186,7 @@ export class Pane {
     setText(this.#parts.state, stateTexts[state] ?? state);
     if (state === "live" && this.#isReturning) {
       this.#isReturning = false;
-      this.#summary = `Back online: ${counted(this.#othersCount() - this.#received, "message")} received`;
+      this.#summary = `Back online: ${this.#othersCount() - this.#received} received`;
     }
     this.#render();
   }
@@ -304,17 +322,21 @@ export class Pane {
 
   #renderSummary() {
     const failed = this.#queue.count("failed");
-    const counts = [`${this.#queue.count("waiting")} waiting`, `${this.#queue.count("sent")} sent`];
-    if (failed > 0) counts.push(`${failed} refused`);
-    setText(this.#parts.traySummary, [this.#summary, counts.join(", ")].filter(Boolean).join(", "));
+    const waiting = this.#queue.count("waiting");
+    const texts = [this.#summary, waiting > 0 && `${waiting} waiting`, `${this.#queue.count("sent")} sent`];
+    if (failed > 0) texts.push(`${failed} refused`);
+    setText(this.#parts.traySummary, texts.filter(Boolean).join(", "));
   }
 
   // Rendering
 
   /** @param {string} id */
   #select(id) {
+    const { text } = this.#parts;
+    if (this.#selected !== null) this.#drafts.set(this.#selected, text.value);
+    if (text.value !== "") this.#conversation?.typing("finished");
     this.#selected = id;
-    this.#parts.text.value = "";
+    text.value = this.#drafts.get(id) ?? "";
     this.#fitText();
     this.#messages.open(this.#conversation);
     this.#render();
@@ -367,7 +389,7 @@ export class Pane {
     if (own === now) return `You changed the ${noun} to ${show(now)}.`;
     const who = participants.length === 2 ? this.#nameOf(this.#other) : "Somebody";
     if (own !== before) return `${who} changed the ${noun} to ${show(now)}.`;
-    return `Last writer wins: ${who}’s ${show(now)} replaced your ${show(before)}.`;
+    return `The last writer wins: ${who}’s ${show(now)}.`;
   }
 
   /** @param {Conversation} conversation */
@@ -376,15 +398,14 @@ export class Pane {
     const row = this.#rows.get(id) ?? this.#newRow(id);
     const [button] = row.children;
     const [title, time, last, badge] = button.children;
-    button.toggleAttribute("aria-current", id === this.#selected);
     if (id === this.#selected) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
     setText(title, titleOf(conversation));
     setText(time, shortTimeText(lastMessage?.sentAt ?? conversation.createdAt));
     const sender = lastMessage?.senderId === this.#me ? "You: " : "";
     setText(last, lastMessage ? sender + lastMessage.text : "No messages yet");
-    setText(badge, String(unreadCount));
+    setText(badge.firstElementChild, String(unreadCount));
     badge.hidden = unreadCount === 0;
-    badge.setAttribute("aria-label", `${unreadCount} unread`);
     row.dataset.theme = themeOf(conversation);
     return row;
   }
@@ -393,7 +414,8 @@ export class Pane {
   #newRow(id) {
     const button = element("button", { type: "button", class: "conversation" });
     for (const part of ["title", "time", "last"]) button.append(element("span", { class: `conversation-${part}` }));
-    button.append(element("span", { class: "badge" }));
+    const unit = element("span", { class: "unseen" }, " unread");
+    button.append(element("span", { class: "badge" }, element("span"), unit));
     button.addEventListener("click", () => this.#select(id));
     const row = element("li", {}, button);
     this.#rows.set(id, row);
@@ -409,11 +431,12 @@ export class Pane {
     for (const input of choices.querySelectorAll("input")) input.checked = input.value === theme;
     const shown = conversation ? titleOf(conversation) : "";
     // A title that is being edited stays.
-    if (document.activeElement !== title) title.value = shown;
+    if (document.activeElement !== title && title.value !== shown) title.value = shown;
     const status = this.#client.identity(this.#other).presence;
-    presenceDot.dataset.presence = this.#client.state === "live" ? status : "";
-    const text = this.#client.state === "live" ? presenceTexts[status] : "not known while offline";
-    setText(presence, `${this.#nameOf(this.#other)} is ${text}`);
+    const name = this.#nameOf(this.#other);
+    const isLive = this.#client.state === "live";
+    presenceDot.dataset.presence = isLive ? status : "";
+    setText(presence, isLive ? `${name} is ${presenceTexts[status]}` : `${name}: presence unknown`);
     setText(notice, this.#notices.get(conversation?.id ?? "") ?? sharedText);
     notice.title = notice.textContent;
   }
