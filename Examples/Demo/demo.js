@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { IndexedDBStorage } from "/client/indexeddb.js";
 import { StrataClient, StrataError } from "/client/strata.js";
 import { Pane } from "./pane.js";
 
@@ -32,7 +33,8 @@ function readFragment(fragment) {
 }
 
 /**
- * Makes the client of one user. It starts with the session in the address and has no other sign-in.
+ * Makes the client of one user. It starts with the session in the address and has no other sign-in. Its unsent changes
+ * outlive the page.
  * @param {string} appId
  * @param {string} userId
  * @param {string} token
@@ -43,7 +45,8 @@ function makeClient(appId, userId, token, refused) {
     refused();
     throw new StrataError("sign_in_failed", "The page has no identity tokens.");
   };
-  return new StrataClient({ url: location.origin, appId, identityToken, session: { token, userId } });
+  const storage = new IndexedDBStorage(`strata-demo ${appId} ${userId}`);
+  return new StrataClient({ url: location.origin, appId, identityToken, session: { token, userId }, storage });
 }
 
 /**

@@ -14,8 +14,11 @@ import { after, before, test } from "node:test";
  * `CHROMIUM` names another program than `chromium`. The test can be repeated with the same address.
  */
 const url = process.argv[2] ?? process.env.DEMO_URL;
-/** The time within which a condition must hold, in milliseconds. */
-const limit = 20_000;
+/**
+ * The time within which a condition must hold, in milliseconds. The statuses of an earlier page last for 25 s, and
+ * users stay online that long.
+ */
+const limit = 40_000;
 
 /** A headless Chromium with one page, controlled through a pipe. */
 class Browser {
@@ -191,6 +194,7 @@ test("The colour that Bob sets is Alice's, and her pane says so", options, async
 test("Messages of an offline Alice arrive once after she is online again", options, async () => {
   await browser.run(setOnline, "alice", false);
   await browser.until("Alice is offline", () => document.querySelector("#alice").dataset.state === "closed");
+  await browser.until("Bob sees it", () => /offline/.test(document.querySelector("#bob .presence").textContent));
   const texts = [1, 2, 3].map((number) => `Offline ${number} ${run}`);
   for (const text of texts) await browser.run(send, "alice", text);
   await browser.run(send, "bob", `Meanwhile ${run}`);
@@ -220,6 +224,18 @@ test("A reload shows each message once, and makes no second exchange", options, 
   await browser.until("the messages are there", hasStatus, "bob", `Offline 3 ${run}`, "received");
   assert.deepEqual(await browser.run(statuses, "bob", `Offline 1 ${run}`), ["received"]);
   assert.equal(await browser.run(() => document.querySelectorAll("#alice .conversation").length), count);
+});
+
+test("A message that waits during a reload is sent once", options, async () => {
+  const text = `Reloaded ${run}`;
+  await browser.run(setOnline, "bob", false);
+  await browser.until("Bob is offline", () => document.querySelector("#bob").dataset.state === "closed");
+  await browser.run(send, "bob", text);
+  await browser.until("it waits", hasStatus, "bob", text, "waiting");
+  await browser.run(() => new Promise((resolve) => setTimeout(resolve, 200)));
+  await browser.call("Page.reload");
+  await browser.until("Alice has it", hasStatus, "alice", text, "received");
+  await browser.until("Bob sees the delivery", hasStatus, "bob", text, "delivered");
 });
 
 test("The page reports no error", options, () => {
