@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+/**
+ * A smoke test of the demo page in headless Chromium, against a running system:
+ *
+ *     node Examples/Demo/demo.test.js 'http://localhost:8080/demo/#app=…&alice=…&bob=…'
+ *
+ * `CHROMIUM` names another program than `chromium`. The test can be repeated with the same address.
+ */
+const url = process.argv[2] ?? process.env.DEMO_URL;
+/**
+ * The time within which a condition must hold, in milliseconds. The statuses of an earlier page last for 25 s, and
+ * users stay online that long.
+ */
+const limit = 40_000;
+
+/** A headless Chromium with one page, controlled through a pipe. */
+class Browser {
+  #process;
+  #directory = mkdtempSync(join(tmpdir(), "strata-demo-"));
+  #calls = new Map();
+  #count = 0;
+  #session = "";
+  #rest = "";
+  /** Uncaught errors, and messages of the console that report errors. */
+  problems = [];
+
+  constructor() {
+    const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"];
+    this.#process = spawn(process.env.CHROMIUM ?? "chromium", [...options, `--user-data-dir=${this.#directory}`], {
+      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
+    });
+    this.#process.stdio[4].setEncoding("utf8").on("data", (text) => this.#received(text));
+  }
+
+  #received(text) {
+    const packets = (this.#rest + text).split("\0");
+    this.#rest = packets.pop();
+    for (const { id, method, params, result, error } of packets.map((packet) => JSON.parse(packet))) {
+      if (method === "Runtime.exceptionThrown") this.problems.push(params.exceptionDetails.exception?.description);
+      if (method === "Log.entryAdded" && params.entry.level === "error") this.problems.push(params.entry.text);
+      if (id === undefined) continue;
+      const { resolve, reject } = this.#calls.get(id);
+      this.#calls.delete(id);
+      if (error) reject(new Error(error.message));
+      else resolve(result);
+    }
+  }
+
+  call(method, params = {}) {
+    const id = ++this.#count;
+    const sessionId = this.#session || undefined;
+    this.#process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    return new Promise((resolve, reject) => this.#calls.set(id, { resolve, reject }));
+  }
+
+  async open(address) {
+    const { targetId } = await this.call("Target.createTarget", { url: "about:blank" });
+    const { sessionId } = await this.call("Target.attachToTarget", { targetId, flatten: true });
+    this.#session = sessionId;
+    for (const domain of ["Runtime", "Log", "Page"]) await this.call(`${domain}.enable`);
+    await this.call("Page.navigate", { url: address });
+  }
+
+  /** Runs a function in the page and returns its result. */
+  async run(work, ...values) {
+    const expression = `(${work})(...${JSON.stringify(values)})`;
+    const options = { expression, returnByValue: true, awaitPromise: true, userGesture: true };
+    const { result, exceptionDetails } = await this.call("Runtime.evaluate", options);
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  /** Waits until a function returns a true value in the page. */
+  async until(what, condition, ...values) {
+    const end = Date.now() + limit;
+    for (;;) {
+      const value = await this.run(condition, ...values);
+      if (value) return value;
+      assert.ok(Date.now() < end, `timeout: ${what}; the page shows: ${await this.run(() => document.body.innerText)}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async close() {
+    const ended = new Promise((resolve) => this.#process.once("exit", resolve));
+    this.#session = "";
+    await this.call("Browser.close");
+    const timer = setTimeout(() => this.#process.kill("SIGKILL"), 5000);
+    await ended;
+    clearTimeout(timer);
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+// Functions that run in the page.
+
+const isLive = (user) => document.querySelector(`#${user}`)?.dataset.state === "live";
+
+function send(user, text) {
+  const pane = document.querySelector(`#${user}`);
+  const input = pane.querySelector("[data-part=text]");
+  input.focus();
+  input.value = text;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  pane.querySelector("[data-part=composer]").requestSubmit();
+}
+
+/** Returns the statuses of the messages with a text. */
+function statuses(user, text) {
+  const messages = [...document.querySelectorAll(`#${user} .message`)];
+  return messages.filter((one) => one.querySelector(".bubble").lastChild.data === text).map((one) => one.dataset.status);
+}
+
+const hasStatus = (user, text, status) => {
+  const all = [...document.querySelectorAll(`#${user} .message`)];
+  const found = all.filter((one) => one.querySelector(".bubble").lastChild.data === text);
+  return found.length === 1 && found[0].dataset.status === status;
+};
+
+const setOnline = (user, isOnline) => {
+  const input = document.querySelector(`#${user} [data-part=online]`);
+  if (input.checked !== isOnline) input.click();
+};
+
+const browser = url ? new Browser() : null;
+const run = Date.now().toString(36);
+const options = { skip: browser ? false : "the address of a running page is missing" };
+
+before(async () => {
+  await browser?.open(url);
+});
+
+after(async () => {
+  await browser?.close();
+});
+
+test("Both panes are live and show the first conversation", options, async () => {
+  for (const user of ["alice", "bob"]) {
+    await browser.until(`${user} is live`, isLive, user);
+    await browser.until(`${user} has messages`, (id) => document.querySelectorAll(`#${id} .message`).length >= 4, user);
+  }
+});
+
+test("A message of Alice is delivered to Bob, and read when Bob looks", options, async () => {
+  const text = `Hello ${run}`;
+  await browser.run(send, "alice", text);
+  await browser.until("Bob has the message", hasStatus, "bob", text, "received");
+  await browser.until("Alice sees the delivery", hasStatus, "alice", text, "delivered");
+  await browser.until("Bob has an unread message", () => !document.querySelector("#bob .badge").hidden);
+  await browser.run(() => document.querySelector("#bob [data-part=text]").focus());
+  await browser.until("Alice sees that it is read", hasStatus, "alice", text, "read");
+  await browser.until("Bob has no unread message", () => document.querySelector("#bob .badge").hidden);
+});
+
+test("HTML in a message is shown as text", options, async () => {
+  const text = `<img src=x onerror=alert(1)> ${run}`;
+  await browser.run(send, "bob", text);
+  await browser.until("Alice has the message", hasStatus, "alice", text, "received");
+  assert.equal(await browser.run(() => document.querySelectorAll("main img").length), 0);
+});
+
+test("Alice sees that Bob types", options, async () => {
+  await browser.run(() => {
+    const input = document.querySelector("#bob [data-part=text]");
+    input.value = "A draft";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await browser.until("Alice sees it", () => /is typing/.test(document.querySelector("#alice .typing").textContent));
+  await browser.run(() => {
+    const input = document.querySelector("#bob [data-part=text]");
+    input.value = "";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await browser.until("it ends", () => document.querySelector("#alice .typing").textContent === "");
+});
+
+test("The colour that Bob sets is Alice's, and her pane says so", options, async () => {
+  const theme = await browser.run(() => {
+    const other = [...document.querySelectorAll("#bob .themes input")].find((input) => !input.checked);
+    other.click();
+    return other.value;
+  });
+  await browser.until("Alice has it", (value) => document.querySelector("#alice").dataset.theme === value, theme);
+  assert.match(await browser.run(() => document.querySelector("#alice [data-part=notice]").textContent), /Bob/);
+});
+
+test("Messages of an offline Alice arrive once after she is online again", options, async () => {
+  await browser.run(setOnline, "alice", false);
+  await browser.until("Alice is offline", () => document.querySelector("#alice").dataset.state === "closed");
+  await browser.until("Bob sees it", () => /offline/.test(document.querySelector("#bob .presence").textContent));
+  const texts = [1, 2, 3].map((number) => `Offline ${number} ${run}`);
+  for (const text of texts) await browser.run(send, "alice", text);
+  await browser.run(send, "bob", `Meanwhile ${run}`);
+  await browser.until("Bob's message is sent", hasStatus, "bob", `Meanwhile ${run}`, "sent");
+  for (const text of texts) {
+    assert.deepEqual(await browser.run(statuses, "alice", text), ["waiting"]);
+    assert.deepEqual(await browser.run(statuses, "bob", text), []);
+  }
+  const waiting = await browser.run(() => document.querySelectorAll("#alice .change[data-status=waiting]").length);
+  assert.ok(waiting >= texts.length, `the queue shows ${waiting} waiting changes`);
+  await browser.run(setOnline, "alice", true);
+  for (const text of texts) await browser.until(`Bob has ${text}`, hasStatus, "bob", text, "received");
+  await browser.until("Alice has Bob's message", hasStatus, "alice", `Meanwhile ${run}`, "received");
+  for (const text of texts) {
+    // Bob's pane was used last, so that he reads them.
+    await browser.until("Alice sees the receipt", hasStatus, "alice", text, "read");
+    assert.deepEqual(await browser.run(statuses, "bob", text), ["received"]);
+  }
+  assert.equal(await browser.run(() => document.querySelector("#alice [data-part=queueCount]").textContent), "0");
+});
+
+test("A reload shows each message once, and makes no second exchange", options, async () => {
+  const count = await browser.run(() => document.querySelectorAll("#alice .conversation").length);
+  await browser.call("Page.reload");
+  await browser.until("both are live", () =>
+    ["alice", "bob"].every((user) => document.querySelector(`#${user}`)?.dataset.state === "live"));
+  await browser.until("the messages are there", hasStatus, "bob", `Offline 3 ${run}`, "received");
+  assert.deepEqual(await browser.run(statuses, "bob", `Offline 1 ${run}`), ["received"]);
+  assert.equal(await browser.run(() => document.querySelectorAll("#alice .conversation").length), count);
+});
+
+test("A message that waits during a reload is sent once", options, async () => {
+  const text = `Reloaded ${run}`;
+  await browser.run(setOnline, "bob", false);
+  await browser.until("Bob is offline", () => document.querySelector("#bob").dataset.state === "closed");
+  await browser.run(send, "bob", text);
+  await browser.until("it waits", hasStatus, "bob", text, "waiting");
+  await browser.run(() => new Promise((resolve) => setTimeout(resolve, 200)));
+  await browser.call("Page.reload");
+  await browser.until("Alice has it", hasStatus, "alice", text, "received");
+  await browser.until("Bob sees the delivery", hasStatus, "bob", text, "delivered");
+});
+
+test("The page reports no error", options, () => {
+  assert.deepEqual(browser.problems, []);
+});
