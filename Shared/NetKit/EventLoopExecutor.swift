@@ -12,6 +12,7 @@ public final class EventLoopExecutor: TaskExecutor {
     /// Creates the executor of a loop.
     public init(_ loop: any EventLoop) { self.loop = loop }
 
+    /// Runs a job on the loop.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         loop.execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }

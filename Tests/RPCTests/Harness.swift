@@ -72,7 +72,8 @@ func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Voi
 func withPair(
     server: (inout RPCServerConfiguration) -> Void = { _ in },
     client: (inout RPCClientConfiguration) -> Void = { _ in },
-    isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping TestHandler = echo, _ body: (RPCClient) async throws -> Void
+    isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping TestHandler = echo,
+    _ body: (RPCClient) async throws -> Void
 ) async throws {
     let (running, port) = try await startServer(server, isShort: isShort, handler: handler)
     let calling = startClient([port], client)

@@ -189,7 +189,8 @@ extension Socket {
             SocketMethod(rawValue: request.packet.method) == .createMessage
             && request.heldBytes <= Self.shortRequestBytes
         Task(executorPreference: isShort ? home.executor : nil) {
-            let answer = await self.rendered(request, isRefusable: false) { (socket, request, lease) async throws(Failure) in
+            let answer = await self.rendered(request, isRefusable: false) {
+                (socket, request, lease) async throws(Failure) in
                 try await socket.create(request, lease)
             }
             self.registry.loop.execute {
