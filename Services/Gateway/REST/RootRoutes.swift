@@ -58,8 +58,8 @@ struct RootRoutes: RESTFeature {
     }
 }
 
-/// Routes for the protocol's documentation, to which error objects link, for the JavaScript client, and for the demo page.
-/// They require neither a version nor a session.
+/// Routes for the protocol's documentation, to which error objects link, for the JavaScript client, and for the demo
+/// page. They require neither a version nor a session.
 struct DocsRoutes: RESTFeature {
     let services: GatewayServices
 
