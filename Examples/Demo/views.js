@@ -76,7 +76,7 @@ export class MessagesView {
     const shown = this.#list?.items ?? [];
     const height = timeline.scrollHeight;
     const first = messages.firstElementChild;
-    const items = shown.map((message, index) => this.#item(message, shown[index - 1], conversation));
+    const items = shown.map((message, index) => this.#item(message, shown[index - 1] ?? null, conversation));
     setChildren(messages, items);
     const kept = new Set(shown.map((message) => message.id));
     for (const id of this.#items.keys()) if (!kept.has(id)) this.#items.delete(id);
