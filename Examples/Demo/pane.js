@@ -388,6 +388,7 @@ export class Pane {
    */
   #notice({ id, participants }, key, before, now) {
     const own = this.#ownMetadata.get(id)?.[key];
+    if (own !== now) this.#ownMetadata.set(id, { ...this.#ownMetadata.get(id), [key]: undefined });
     const noun = key === "title" ? "title" : "colour";
     const show = (value) => (key === "title" ? `“${value}”` : themes[value]);
     if (own === now) return `You changed the ${noun} to ${show(now)}.`;

@@ -97,7 +97,7 @@ export class MessagesView {
   #item(message, previous, conversation) {
     const follows = previous?.senderId === message.senderId && message.sentAt - previous.sentAt < groupTime;
     const known = this.#items.get(message.id);
-    if (known?.message === message && known.follows === follows) return known.item;
+    if (known && known.message === message && known.follows === follows) return known.item;
     const item = known?.item ?? element("li", { "data-id": message.id });
     this.#fill(item, message, conversation);
     item.classList.toggle("follows", follows);
