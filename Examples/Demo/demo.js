@@ -6,7 +6,10 @@ import { Pane } from "./pane.js";
 /** The user ids of the sessions in the page's address. */
 const users = ["alice", "bob"];
 
-/** The exchange of the first visit: the sender's index, and the text. */
+/**
+ * The exchange of the first visit: the sender's index, and the text.
+ * @type {[number, string][]}
+ */
 const greeting = [
   [0, "Shall we take the early train on Saturday?"],
   [1, "Yes. It leaves at 8:10 and arrives before lunch."],

@@ -191,6 +191,21 @@ test("The colour that Bob sets is Alice's, and her pane says so", options, async
   assert.match(await browser.run(() => document.querySelector("#alice [data-part=notice]").textContent), /Bob/);
 });
 
+test("Two titles set at once end as one, and the loser's pane says so", options, async () => {
+  await browser.run((name) => {
+    for (const user of ["alice", "bob"]) {
+      const input = document.querySelector(`#${user} [data-part=title]`);
+      input.value = `${name} by ${user}`;
+      input.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  }, run);
+  await browser.until("both have the same title", () => {
+    const [one, other] = [...document.querySelectorAll("[data-part=title]")].map((input) => input.value);
+    const notices = [...document.querySelectorAll("[data-part=notice]")].map((notice) => notice.textContent);
+    return one === other && notices.filter((notice) => /last writer wins: /.test(notice)).length === 1;
+  });
+});
+
 test("Messages of an offline Alice arrive once after she is online again", options, async () => {
   await browser.run(setOnline, "alice", false);
   await browser.until("Alice is offline", () => document.querySelector("#alice").dataset.state === "closed");

@@ -15,7 +15,7 @@ const stateTexts = {
   connecting: "Connecting", syncing: "Catching up", live: "Online", offline: "Reconnecting", closed: "Offline",
 };
 const presenceTexts = { available: "online", busy: "busy", away: "away", offline: "offline", invisible: "offline" };
-const sharedText = "Shared title and colour: the last writer wins.";
+const sharedText = "Shared: the last writer wins.";
 
 /** The half of the page that belongs to one user: a client, and everything that it shows. */
 export class Pane {
@@ -23,7 +23,7 @@ export class Pane {
   #client;
   #me;
   #other;
-  /** @type {Record<string, any>} */
+  /** @type {any} */
   #parts = {};
   #messages;
   #queue;
@@ -33,7 +33,7 @@ export class Pane {
   #isActive = false;
   /** True once the first load has ended, so that further messages are new. */
   #isLoaded = false;
-  /** @type {Map<string, Element>} */
+  /** @type {Map<string, HTMLElement>} */
   #rows = new Map();
   /**
    * The newest message by conversation, to announce later ones.
@@ -388,6 +388,7 @@ export class Pane {
    */
   #notice({ id, participants }, key, before, now) {
     const own = this.#ownMetadata.get(id)?.[key];
+    if (own !== now) this.#ownMetadata.set(id, { ...this.#ownMetadata.get(id), [key]: undefined });
     const noun = key === "title" ? "title" : "colour";
     const show = (value) => (key === "title" ? `“${value}”` : themes[value]);
     if (own === now) return `You changed the ${noun} to ${show(now)}.`;
@@ -401,14 +402,14 @@ export class Pane {
     const { id, lastMessage, unreadCount } = conversation;
     const row = this.#rows.get(id) ?? this.#newRow(id);
     const [button] = row.children;
-    const [title, time, last, badge] = button.children;
+    const [title, time, last, badge] = /** @type {HTMLCollectionOf<HTMLElement>} */ (button.children);
     if (id === this.#selected) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
     setText(title, titleOf(conversation));
     setText(time, shortTimeText(lastMessage?.sentAt ?? conversation.createdAt));
     const sender = lastMessage?.senderId === this.#me ? "You: " : "";
     setText(last, lastMessage ? sender + lastMessage.text : "No messages yet");
-    setText(badge.firstElementChild, String(unreadCount));
+    setText(badge.children[0], String(unreadCount));
     badge.hidden = unreadCount === 0;
     row.dataset.theme = themeOf(conversation);
     return row;

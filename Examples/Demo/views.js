@@ -76,7 +76,7 @@ export class MessagesView {
     const shown = this.#list?.items ?? [];
     const height = timeline.scrollHeight;
     const first = messages.firstElementChild;
-    const items = shown.map((message, index) => this.#item(message, shown[index - 1], conversation));
+    const items = shown.map((message, index) => this.#item(message, shown[index - 1] ?? null, conversation));
     setChildren(messages, items);
     const kept = new Set(shown.map((message) => message.id));
     for (const id of this.#items.keys()) if (!kept.has(id)) this.#items.delete(id);
@@ -97,7 +97,7 @@ export class MessagesView {
   #item(message, previous, conversation) {
     const follows = previous?.senderId === message.senderId && message.sentAt - previous.sentAt < groupTime;
     const known = this.#items.get(message.id);
-    if (known?.message === message && known.follows === follows) return known.item;
+    if (known && known.message === message && known.follows === follows) return known.item;
     const item = known?.item ?? element("li", { "data-id": message.id });
     this.#fill(item, message, conversation);
     item.classList.toggle("follows", follows);
