@@ -21,7 +21,7 @@ struct EventLoopTests {
     }
 
     @Test("a caller on a loop uses that loop's connection")
-    func loops() async throws {
+    func own() async throws {
         let loops = Array(loops.makeIterator())
         try await withPair(handler: { context, _ in ByteBuffer(string: context.peer) }) { client in
             try await eventually { client.connected == loops.count }
