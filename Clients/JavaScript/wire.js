@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Malformed } from "./errors.js";
+import { Malformed, StrataError } from "./errors.js";
 import { readTree } from "./metadata.js";
 
 /**
@@ -24,7 +24,7 @@ export const positionStep = 8192;
 
 /** The statuses of a message for one recipient, in their order. */
 export const statusNames = ["sent", "delivered", "read"];
-export const readStatus = 2;
+export const statusRead = 2;
 
 const identityPrefix = "layer:///identities/";
 const conversationId = /^layer:\/\/\/conversations\/[0-9a-f-]{36}$/;
@@ -96,11 +96,17 @@ export function readUserId(value) {
 }
 
 /**
- * Returns the user id of a user id or an identity id.
+ * Returns the user id of a user id or an identity id that the app gave. Throws `invalid_property`.
  * @param {string} user
  * @returns {string}
  */
-export const userId = (user) => (user.startsWith(identityPrefix) ? readUserId(user) : user);
+export function userId(user) {
+  try {
+    return String(user).startsWith(identityPrefix) ? readUserId(user) : String(user);
+  } catch {
+    throw new StrataError("invalid_property", `${user} is no user's id.`, { property: "user_id" });
+  }
+}
 
 /**
  * Returns the identity id of a user.
@@ -117,7 +123,7 @@ export const identityId = (user) => identityPrefix + encodeURIComponent(user);
 export const uuidOf = (id) => id.slice(id.lastIndexOf("/") + 1);
 
 /** @param {unknown} value @returns {number} */
-export function readStatusName(value) {
+export function readStatus(value) {
   const status = statusNames.indexOf(readText(value));
   if (status < 0) throw new Malformed("a recipient status is expected");
   return status;
@@ -206,7 +212,7 @@ export function readMessage(value) {
   const sender = readObject(json.sender);
   const statuses = new Map();
   for (const [id, status] of Object.entries(readObject(json.recipient_status))) {
-    statuses.set(readUserId(id), readStatusName(status));
+    statuses.set(readUserId(id), readStatus(status));
   }
   return {
     id: readMessageId(json.id),
