@@ -464,31 +464,17 @@ export class Store {
   }
 
   /**
-   * Stores a page of followed identities.
+   * Stores a page of identities.
    * @param {unknown} page
+   * @param {string} list - `identities`: followed users. `blocks`: blocked users.
    */
-  putIdentityPage(page) {
-    for (const json of readArray(page)) skipMalformed(() => this.#putParticipant(readIdentity(json)));
-  }
-
-  /**
-   * Stores identities of users who may not be followed.
-   * @param {unknown} page
-   */
-  putIdentities(page) {
-    for (const json of readArray(page)) skipMalformed(() => this.#putIdentity(readIdentity(json)));
-  }
-
-  /**
-   * Stores a page of blocked identities.
-   * @param {unknown} page
-   */
-  putBlockPage(page) {
+  putUsers(page, list) {
     for (const json of readArray(page)) {
       skipMalformed(() => {
         const identity = readIdentity(json);
-        this.#putIdentity(identity);
-        this.setBlocked(identity.userId, true);
+        if (list === "identities") this.#putParticipant(identity);
+        else this.#putIdentity(identity);
+        if (list === "blocks") this.setBlocked(identity.userId, true);
       });
     }
   }

@@ -27,56 +27,41 @@ export const statusNames = ["sent", "delivered", "read"];
 export const statusRead = 2;
 
 const identityPrefix = "layer:///identities/";
-const conversationId = /^layer:\/\/\/conversations\/[0-9a-f-]{36}$/;
-const messageId = /^layer:\/\/\/messages\/[0-9a-f-]{36}$/;
+const conversationId = /^layer:\/\/\/conversations\/[0-9a-f-]{36}$/i;
+const messageId = /^layer:\/\/\/messages\/[0-9a-f-]{36}$/i;
 
 /** @param {unknown} value @returns {value is JSONObject} */
 export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** @param {unknown} value @returns {JSONObject} */
-export function readObject(value) {
-  if (!isObject(value)) throw new Malformed("an object is expected");
-  return value;
-}
-
-/** @param {unknown} value @returns {any[]} */
-export function readArray(value) {
-  if (!Array.isArray(value)) throw new Malformed("an array is expected");
-  return value;
-}
-
-/** @param {unknown} value @returns {string} */
-export function readText(value) {
-  if (typeof value !== "string") throw new Malformed("a string is expected");
-  return value;
-}
-
 /**
- * Reads a count or position.
- * @param {unknown} value
- * @returns {number}
+ * Returns a reader of values that pass a check.
+ * @param {(value: any) => boolean} isValid
+ * @param {string} what - The name of valid values.
+ * @returns {(value: unknown) => any}
  */
-export function readCount(value) {
-  if (!Number.isSafeInteger(value) || Number(value) < 0) throw new Malformed("a count is expected");
-  return Number(value);
-}
+const reader = (isValid, what) => (value) => {
+  if (!isValid(value)) throw new Malformed(`${what} is expected`);
+  return value;
+};
+
+/** @param {RegExp} pattern @returns {(value: unknown) => boolean} */
+const isId = (pattern) => (value) => typeof value === "string" && pattern.test(value);
+
+/** @type {(value: unknown) => JSONObject} */
+export const readObject = reader(isObject, "an object");
+/** @type {(value: unknown) => any[]} */
+export const readArray = reader(Array.isArray, "an array");
+/** @type {(value: unknown) => string} */
+export const readText = reader((value) => typeof value === "string", "a string");
+/** @type {(value: unknown) => number} Reads a count or a position. */
+export const readCount = reader((value) => Number.isSafeInteger(value) && value >= 0, "a count");
+/** @type {(value: unknown) => string} */
+export const readConversationId = reader(isId(conversationId), "a conversation's id");
+/** @type {(value: unknown) => string} */
+export const readMessageId = reader(isId(messageId), "a message's id");
 
 /** @param {unknown} value @returns {string | null} */
 const readOptionalText = (value) => (value === null || value === undefined ? null : readText(value));
-
-/** @param {unknown} value @returns {string} */
-export function readConversationId(value) {
-  const id = readText(value).toLowerCase();
-  if (!conversationId.test(id)) throw new Malformed("a conversation's id is expected");
-  return id;
-}
-
-/** @param {unknown} value @returns {string} */
-export function readMessageId(value) {
-  const id = readText(value).toLowerCase();
-  if (!messageId.test(id)) throw new Malformed("a message's id is expected");
-  return id;
-}
 
 /**
  * Returns the user id in an identity id.
