@@ -180,8 +180,8 @@ test("an answered change stays until a packet of a later position, or of its own
 
 for (const [name, change, answer, prepare, isOver] of [
   ["position 0 is contained in everything", send(conversationId(), "1"), ok(0), () => {}, true],
-  ["a message waits for its packet if the conversation is shown as it is after the message", send(conversationId(), "1"),
-    ok(1), () => {}, false],
+  ["a message waits for its packet if the conversation is shown as it is later", send(conversationId(), "1"), ok(1),
+    () => {}, false],
   ["a change of the user's own log waits for its position", { kind: "block", user: "bob" }, ok(null, 4), (store) =>
     (store.userPosition = 3), false],
   ["a change of the user's own log ends at its position", { kind: "block", user: "bob" }, ok(null, 4), (store) =>
