@@ -204,6 +204,27 @@ for (const [name, change, answer, prepare, isOver] of [
   });
 }
 
+test("a message in a created conversation stays until the packets of the conversation arrive", async () => {
+  const { queue, sent } = await newQueue();
+  const store = new Store("me");
+  queue.setConnected(true);
+  queue.add({ kind: "createConversation", conversation: conversationId() }, "me");
+  queue.add(send(conversationId(), messageId(2)), "me");
+  await microtasks();
+  sent[0].answer(ok(1));
+  await microtasks();
+  sent[1].answer(ok(2));
+  await microtasks();
+  queue.settle(store, true, null);
+  assert.equal(queue.operations.length, 2);
+  store.apply(createConversation());
+  queue.settle(store, true, null);
+  assert.deepEqual(queue.operations.map(({ change }) => change.kind), ["send"]);
+  store.apply(createMessage(2));
+  queue.settle(store, true, null);
+  assert.equal(queue.operations.length, 0);
+});
+
 test("a replay ends the changes that were answered before it", async () => {
   const { queue, sent } = await newQueue();
   queue.setConnected(true);
