@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { applyStep, patchOperation } from "./metadata.js";
-import { identityId, positionStep, readStatus, uuidOf } from "./wire.js";
+import { identityId, positionStep, statusRead, uuidOf } from "./wire.js";
 
 /**
  * The kinds of changes. Each has a request, and an effect on what the app sees until the server's packets contain it.
@@ -155,7 +155,7 @@ function newMessage({ conversation = "", ids = [], data = {}, at = "", stored },
   return {
     id: ids[0], conversation, position: stored?.position ?? null, parts: data.parts.map(newPart),
     sentAt: stored?.sentAt ?? at, updatedAt: null, sender: me, senderName: null, isUnread: false,
-    statuses: new Map([[me, readStatus]]), isPending: !stored,
+    statuses: new Map([[me, statusRead]]), isPending: !stored,
   };
 }
 
@@ -216,5 +216,5 @@ function countRead(shown, { messages, read }, isRead) {
 
 /** @param {ShownMessage} message @param {string} user */
 const readMessageBy = (message, user) => ({
-  ...message, isUnread: false, statuses: new Map(message.statuses).set(user, readStatus),
+  ...message, isUnread: false, statuses: new Map(message.statuses).set(user, statusRead),
 });

@@ -540,7 +540,7 @@ export class StrataClient {
   async fetchIdentities(users) {
     const ids = users.map((user) => encodeURIComponent(identityId(userId(user)))).join(",");
     const { body } = await this.#rest.request("GET", `/identities?ids=${encodeURIComponent(ids)}`);
-    this.#sync?.store.putIdentities(Array.isArray(body) ? body : []);
+    this.#sync?.store.putUsers(Array.isArray(body) ? body : [], "");
     this.#changed();
     return users.map((user) => this.identity(user));
   }

@@ -295,9 +295,13 @@ export class Queue {
    * @param {{id: string, position: number} | null} open - The change of the last packet; more packets may follow.
    */
   settle(store, isLoaded, open) {
+    const creations = this.#operations.filter(({ change }) => change.kind === "createConversation");
+    const created = new Set(creations.map(({ change }) => change.conversation));
     for (const operation of [...this.#operations]) {
       const { change, answer } = operation;
-      if (answer && isContained(change, answer, store, isLoaded, open)) this.#remove(operation);
+      // Nothing is told about a conversation that is hidden, but the packets of a created one may follow its answer.
+      const isHidden = isLoaded && !created.has(change.conversation);
+      if (answer && isContained(change, answer, store, isHidden, open)) this.#remove(operation);
     }
   }
 
@@ -345,15 +349,15 @@ const laneOf = (change) => (isReceipt(change) ? "receipts " : "") + (change.conv
  * @param {Change} change
  * @param {Answer} answer
  * @param {Store} store
- * @param {boolean} isLoaded
+ * @param {boolean} isHidden - True if the conversation is hidden, unless the store has it.
  * @param {{id: string, position: number} | null} open
  */
-function isContained(change, { position, userPosition }, store, isLoaded, open) {
+function isContained(change, { position, userPosition }, store, isHidden, open) {
   if (change.kind === "deliver") return true;
   const record = store.conversations.get(change.conversation ?? "");
-  if (userPosition !== null && userPosition > store.userPosition) return isLoaded && !!change.conversation && !record;
+  if (userPosition !== null && userPosition > store.userPosition) return isHidden && !!change.conversation && !record;
   if (!change.conversation) return true;
-  if (!record) return isLoaded && change.kind !== "createConversation";
+  if (!record) return isHidden;
   // A created conversation is shown as it is now, and the packets of its messages follow.
   if (change.kind === "send" && !store.messagesIn(record.id).has(change.ids?.[0] ?? "")) {
     return position === null || (position < record.position && !store.incomplete.has(record.id));

@@ -3,7 +3,7 @@ import { Malformed } from "./errors.js";
 import { applyStep } from "./metadata.js";
 import {
   applyIdentityOperation, isObject, positionStep, readArray, readConversation, readConversationId, readCount,
-  readIdentity, readMessage, readMessageId, readObject, readPart, readStatus, readStatusName, readText, readUserId,
+  readIdentity, readMessage, readMessageId, readObject, readPart, statusRead, readStatus, readText, readUserId,
 } from "./wire.js";
 
 /**
@@ -256,7 +256,7 @@ export class Store {
       for (const [user, status] of known.statuses) {
         message.statuses.set(user, Math.max(status, message.statuses.get(user) ?? 0));
       }
-      message.isUnread &&= known.isUnread && message.statuses.get(this.#me) !== readStatus;
+      message.isUnread &&= known.isUnread && message.statuses.get(this.#me) !== statusRead;
       const [old, now] = [known.updatedAt ?? "", message.updatedAt ?? ""];
       if (old > now) [message.parts, message.updatedAt] = [known.parts, known.updatedAt];
       else if (old === now) message.parts = unionOf(message.parts, known.parts);
@@ -305,13 +305,13 @@ export class Store {
     const prefix = "recipient_status.";
     if (typeof property !== "string" || !property.startsWith(prefix)) return;
     const user = readUserId(property.slice(prefix.length).replace(/\\(.)/g, "$1"));
-    this.#advanceStatus(message, user, readStatusName(value));
+    this.#advanceStatus(message, user, readStatus(value));
   }
 
   /** @param {MessageRecord} message @param {string} user @param {number} status */
   #advanceStatus(message, user, status) {
     message.statuses.set(user, Math.max(status, message.statuses.get(user) ?? 0));
-    if (user === this.#me && status === readStatus) message.isUnread = false;
+    if (user === this.#me && status === statusRead) message.isUnread = false;
     this.#touchMessage(message);
   }
 
@@ -357,7 +357,7 @@ export class Store {
   #readAll(id, user, position, includesOwn) {
     for (const message of this.messagesIn(id).values()) {
       const isOwn = message.sender === user && !includesOwn;
-      if ((message.position ?? 0) <= position && !isOwn) this.#advanceStatus(message, user, readStatus);
+      if ((message.position ?? 0) <= position && !isOwn) this.#advanceStatus(message, user, statusRead);
     }
   }
 
@@ -464,31 +464,17 @@ export class Store {
   }
 
   /**
-   * Stores a page of followed identities.
+   * Stores a page of identities.
    * @param {unknown} page
+   * @param {string} list - `identities`: followed users. `blocks`: blocked users.
    */
-  putIdentityPage(page) {
-    for (const json of readArray(page)) skipMalformed(() => this.#putParticipant(readIdentity(json)));
-  }
-
-  /**
-   * Stores identities of users who may not be followed.
-   * @param {unknown} page
-   */
-  putIdentities(page) {
-    for (const json of readArray(page)) skipMalformed(() => this.#putIdentity(readIdentity(json)));
-  }
-
-  /**
-   * Stores a page of blocked identities.
-   * @param {unknown} page
-   */
-  putBlockPage(page) {
+  putUsers(page, list) {
     for (const json of readArray(page)) {
       skipMalformed(() => {
         const identity = readIdentity(json);
-        this.#putIdentity(identity);
-        this.setBlocked(identity.userId, true);
+        if (list === "identities") this.#putParticipant(identity);
+        else this.#putIdentity(identity);
+        if (list === "blocks") this.setBlocked(identity.userId, true);
       });
     }
   }

@@ -332,8 +332,7 @@ export class Sync {
       const ids = this.store.putConversationPage(page, this.#pageSize);
       return this.#reapply(since, (packet) => ids.has(conversationOf(packet) ?? ""));
     }
-    if (list === "identities") this.store.putIdentityPage(page);
-    else this.store.putBlockPage(page);
+    this.store.putUsers(page, list);
     this.#reapply(since, (packet) => packet.body?.object?.type === "Identity");
   }
 

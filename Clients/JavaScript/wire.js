@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Malformed } from "./errors.js";
+import { Malformed, StrataError } from "./errors.js";
 import { readTree } from "./metadata.js";
 
 /**
@@ -24,59 +24,44 @@ export const positionStep = 8192;
 
 /** The statuses of a message for one recipient, in their order. */
 export const statusNames = ["sent", "delivered", "read"];
-export const readStatus = 2;
+export const statusRead = 2;
 
 const identityPrefix = "layer:///identities/";
-const conversationId = /^layer:\/\/\/conversations\/[0-9a-f-]{36}$/;
-const messageId = /^layer:\/\/\/messages\/[0-9a-f-]{36}$/;
+const conversationId = /^layer:\/\/\/conversations\/[0-9a-f-]{36}$/i;
+const messageId = /^layer:\/\/\/messages\/[0-9a-f-]{36}$/i;
 
 /** @param {unknown} value @returns {value is JSONObject} */
 export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** @param {unknown} value @returns {JSONObject} */
-export function readObject(value) {
-  if (!isObject(value)) throw new Malformed("an object is expected");
-  return value;
-}
-
-/** @param {unknown} value @returns {any[]} */
-export function readArray(value) {
-  if (!Array.isArray(value)) throw new Malformed("an array is expected");
-  return value;
-}
-
-/** @param {unknown} value @returns {string} */
-export function readText(value) {
-  if (typeof value !== "string") throw new Malformed("a string is expected");
-  return value;
-}
-
 /**
- * Reads a count or position.
- * @param {unknown} value
- * @returns {number}
+ * Returns a reader of values that pass a check.
+ * @param {(value: any) => boolean} isValid
+ * @param {string} what - The name of valid values.
+ * @returns {(value: unknown) => any}
  */
-export function readCount(value) {
-  if (!Number.isSafeInteger(value) || Number(value) < 0) throw new Malformed("a count is expected");
-  return Number(value);
-}
+const reader = (isValid, what) => (value) => {
+  if (!isValid(value)) throw new Malformed(`${what} is expected`);
+  return value;
+};
+
+/** @param {RegExp} pattern @returns {(value: unknown) => boolean} */
+const isId = (pattern) => (value) => typeof value === "string" && pattern.test(value);
+
+/** @type {(value: unknown) => JSONObject} */
+export const readObject = reader(isObject, "an object");
+/** @type {(value: unknown) => any[]} */
+export const readArray = reader(Array.isArray, "an array");
+/** @type {(value: unknown) => string} */
+export const readText = reader((value) => typeof value === "string", "a string");
+/** @type {(value: unknown) => number} Reads a count or a position. */
+export const readCount = reader((value) => Number.isSafeInteger(value) && value >= 0, "a count");
+/** @type {(value: unknown) => string} */
+export const readConversationId = reader(isId(conversationId), "a conversation's id");
+/** @type {(value: unknown) => string} */
+export const readMessageId = reader(isId(messageId), "a message's id");
 
 /** @param {unknown} value @returns {string | null} */
 const readOptionalText = (value) => (value === null || value === undefined ? null : readText(value));
-
-/** @param {unknown} value @returns {string} */
-export function readConversationId(value) {
-  const id = readText(value).toLowerCase();
-  if (!conversationId.test(id)) throw new Malformed("a conversation's id is expected");
-  return id;
-}
-
-/** @param {unknown} value @returns {string} */
-export function readMessageId(value) {
-  const id = readText(value).toLowerCase();
-  if (!messageId.test(id)) throw new Malformed("a message's id is expected");
-  return id;
-}
 
 /**
  * Returns the user id in an identity id.
@@ -96,11 +81,17 @@ export function readUserId(value) {
 }
 
 /**
- * Returns the user id of a user id or an identity id.
+ * Returns the user id of a user id or an identity id that the app gave. Throws `invalid_property`.
  * @param {string} user
  * @returns {string}
  */
-export const userId = (user) => (user.startsWith(identityPrefix) ? readUserId(user) : user);
+export function userId(user) {
+  try {
+    return String(user).startsWith(identityPrefix) ? readUserId(user) : String(user);
+  } catch {
+    throw new StrataError("invalid_property", `${user} is no user's id.`, { property: "user_id" });
+  }
+}
 
 /**
  * Returns the identity id of a user.
@@ -117,7 +108,7 @@ export const identityId = (user) => identityPrefix + encodeURIComponent(user);
 export const uuidOf = (id) => id.slice(id.lastIndexOf("/") + 1);
 
 /** @param {unknown} value @returns {number} */
-export function readStatusName(value) {
+export function readStatus(value) {
   const status = statusNames.indexOf(readText(value));
   if (status < 0) throw new Malformed("a recipient status is expected");
   return status;
@@ -206,7 +197,7 @@ export function readMessage(value) {
   const sender = readObject(json.sender);
   const statuses = new Map();
   for (const [id, status] of Object.entries(readObject(json.recipient_status))) {
-    statuses.set(readUserId(id), readStatusName(status));
+    statuses.set(readUserId(id), readStatus(status));
   }
   return {
     id: readMessageId(json.id),

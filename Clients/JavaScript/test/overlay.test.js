@@ -49,6 +49,11 @@ const effects = [
   ["a deleted unread message lowers both counts", ({ at }) => at(3).delete("all_participants"), [1, 2, 2, "part 4"]],
   ["a message that is read and deleted lowers the unread count once", ({ at }) => (at(3).markRead(), at(3).delete()),
     [1, 2, 2, "part 4"]],
+  ["a message that is deleted and read lowers the unread count once", ({ at }) => {
+    const deleted = at(3);
+    void deleted.delete();
+    void deleted.markRead();
+  }, [1, 2, 2, "part 4"]],
   ["a read message lowers the unread count", ({ at }) => at(2).markRead(), [1, 3, 3, "part 4"]],
   ["a message that is read twice counts once", ({ at }) => (at(2).markRead(), at(2).markRead()), [1, 3, 3, "part 4"]],
   ["all messages that are read leave no unread count", ({ chat }) => chat().markAllRead(), [0, 3, 3, "part 4"]],

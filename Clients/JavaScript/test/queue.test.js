@@ -180,8 +180,8 @@ test("an answered change stays until a packet of a later position, or of its own
 
 for (const [name, change, answer, prepare, isOver] of [
   ["position 0 is contained in everything", send(conversationId(), "1"), ok(0), () => {}, true],
-  ["a message waits for its packet if the conversation is shown as it is after the message", send(conversationId(), "1"),
-    ok(1), () => {}, false],
+  ["a message waits for its packet if the conversation is shown as it is later", send(conversationId(), "1"), ok(1),
+    () => {}, false],
   ["a change of the user's own log waits for its position", { kind: "block", user: "bob" }, ok(null, 4), (store) =>
     (store.userPosition = 3), false],
   ["a change of the user's own log ends at its position", { kind: "block", user: "bob" }, ok(null, 4), (store) =>
@@ -203,6 +203,27 @@ for (const [name, change, answer, prepare, isOver] of [
     assert.equal(queue.operations.length, isOver ? 0 : 1);
   });
 }
+
+test("a message in a created conversation stays until the packets of the conversation arrive", async () => {
+  const { queue, sent } = await newQueue();
+  const store = new Store("me");
+  queue.setConnected(true);
+  queue.add({ kind: "createConversation", conversation: conversationId() }, "me");
+  queue.add(send(conversationId(), messageId(2)), "me");
+  await microtasks();
+  sent[0].answer(ok(1));
+  await microtasks();
+  sent[1].answer(ok(2));
+  await microtasks();
+  queue.settle(store, true, null);
+  assert.equal(queue.operations.length, 2);
+  store.apply(createConversation());
+  queue.settle(store, true, null);
+  assert.deepEqual(queue.operations.map(({ change }) => change.kind), ["send"]);
+  store.apply(createMessage(2));
+  queue.settle(store, true, null);
+  assert.equal(queue.operations.length, 0);
+});
 
 test("a replay ends the changes that were answered before it", async () => {
   const { queue, sent } = await newQueue();

@@ -52,6 +52,20 @@ test("packets that arrive during a load are applied to its answer again", async 
   assert.deepEqual(server.loads().filter((path) => path.startsWith("/conversations/")), []);
 });
 
+test("packets about users that arrive during a load are applied to its answer again, in order", async () => {
+  const server = new TestServer();
+  let answer;
+  server.answers["GET /blocks"] = () => new Promise((resolve) => (answer = resolve));
+  const connected = server.client.connect();
+  await server.open();
+  server.push(change("Identity", "update", identity("bob").id, [set("blocked", false)], { user_position: 4 }));
+  server.push(change("Identity", "update", identity("cleo").id, [set("blocked", true)], { user_position: 5 }));
+  answer(page(identity("bob")));
+  await connected;
+  const blocked = server.client.identities({ where: ({ isBlocked }) => isBlocked }).items;
+  assert.deepEqual(blocked.map(({ userId }) => userId), ["cleo"]);
+});
+
 test("a client that comes back replays first, from the time of the last packet", async () => {
   const server = new TestServer();
   await server.start();
