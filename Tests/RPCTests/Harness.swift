@@ -45,9 +45,8 @@ final class Running<Subject: Service>: Sendable {
 }
 
 func startServer(
-    port: Int = 0, on group: any EventLoopGroup = loops,
-    isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false },
-    _ change: (inout RPCServerConfiguration) -> Void = { _ in }, handler: @escaping TestHandler = echo
+    port: Int = 0, on group: any EventLoopGroup = loops, _ change: (inout RPCServerConfiguration) -> Void = { _ in },
+    handler: @escaping TestHandler = echo, isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }
 ) async throws -> (Running<RPCServer>, port: Int) {
     var configuration = RPCServerConfiguration(host: "127.0.0.1", port: port, clusterSecret: secret)
     // Long timeouts, because test machines are slow. Tests about time set their own.
@@ -76,7 +75,7 @@ func withPair(
     isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping TestHandler = echo,
     _ body: (RPCClient) async throws -> Void
 ) async throws {
-    let (running, port) = try await startServer(isShort: isShort, server, handler: handler)
+    let (running, port) = try await startServer(server, handler: handler, isShort: isShort)
     let calling = startClient([port], client)
     let result: Result<Void, any Error>
     do { result = .success(try await body(calling.subject)) } catch { result = .failure(error) }
