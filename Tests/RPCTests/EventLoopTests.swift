@@ -22,8 +22,9 @@ struct EventLoopTests {
 
     @Test("a caller on a loop uses that loop's connection")
     func own() async throws {
-        let loops = Array(loops.makeIterator())
-        try await withPair(handler: { context, _ in ByteBuffer(string: context.peer) }) { client in
+        let group = loops
+        let loops = Array(group.makeIterator())
+        try await withPair(clientLoops: group, handler: { context, _ in ByteBuffer(string: context.peer) }) { client in
             try await eventually { client.connected == loops.count }
             var all: Set<String> = []
             for loop in loops {

@@ -145,7 +145,7 @@ struct FailoverTests {
         var configuration = RPCClientConfiguration(target: .dns(host: "service.test", port: 1), clusterSecret: secret)
         configuration.resolveInterval = .milliseconds(10)
         let client = Running(
-            RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet) { _ in
+            RPCClient(configuration: configuration, eventLoopGroup: loops.next(), logger: quiet) { _ in
                 addresses.withLock { $0 }
             })
         let held = Task { await client.subject.failure() }

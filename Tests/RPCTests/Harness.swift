@@ -59,24 +59,28 @@ func startServer(
     return (server, try await server.subject.boundPort)
 }
 
-func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Void = { _ in }) -> Running<RPCClient> {
+/// - Parameter group: The event loops; one by default, so that each server has one connection.
+func startClient(
+    _ ports: [Int], on group: any EventLoopGroup = loops.next(),
+    _ change: (inout RPCClientConfiguration) -> Void = { _ in }
+) -> Running<RPCClient> {
     let endpoints = ports.map { RPCEndpoint(host: "127.0.0.1", port: $0) }
     var configuration = RPCClientConfiguration(target: .fixed(endpoints), clusterSecret: secret)
     configuration.backoff = Backoff(initial: .milliseconds(5), maximum: .milliseconds(50))
     configuration.connectTimeout = .seconds(40)
     configuration.pingInterval = .seconds(20)
     change(&configuration)
-    return Running(RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet))
+    return Running(RPCClient(configuration: configuration, eventLoopGroup: group, logger: quiet))
 }
 
 func withPair(
-    server: (inout RPCServerConfiguration) -> Void = { _ in },
+    clientLoops: any EventLoopGroup = loops.next(), server: (inout RPCServerConfiguration) -> Void = { _ in },
     client: (inout RPCClientConfiguration) -> Void = { _ in },
     isShort: @escaping @Sendable (RPCMethod) -> Bool = { _ in false }, handler: @escaping TestHandler = echo,
     _ body: (RPCClient) async throws -> Void
 ) async throws {
     let (running, port) = try await startServer(server, handler: handler, isShort: isShort)
-    let calling = startClient([port], client)
+    let calling = startClient([port], on: clientLoops, client)
     let result: Result<Void, any Error>
     do { result = .success(try await body(calling.subject)) } catch { result = .failure(error) }
     await calling.kill()
