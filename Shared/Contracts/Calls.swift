@@ -144,8 +144,8 @@ public struct CallRouter: Sendable {
         }
     }
 
-    /// True if the method is for changes. A change computes little: the database does the work. What a read returns
-    /// can be long.
+    /// True if the method is for changes. A short change computes little, because the database does the work. The
+    /// response to a read can be long.
     func changes(_ method: RPCMethod) -> Bool { !reads.contains(method) }
 
     /// Handles a call.

@@ -36,7 +36,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("a short call is handled on the connection's loop, and another one in the concurrency pool")
+    @Test("a short call is handled on the connection's loop, and a read or a large request in the concurrency pool")
     func short() async throws {
         let long = RPCMethod(rawValue: 2)
         let handler: TestHandler = { _, _ in
@@ -47,6 +47,8 @@ struct EventLoopTests {
             let answer = try await client.call(
                 long, with: ByteBuffer(), deadline: .now + .seconds(60), trace: .random())
             #expect(String(buffer: answer) == "pool")
+            let large = ByteBuffer(repeating: 0x61, count: (16 << 10) + 1)
+            #expect(String(buffer: try await client.echo(large)) == "pool")
         }
     }
 }

@@ -22,8 +22,8 @@ public final class RPCServer: Service {
 
     /// Creates a server, which listens in ``run()``.
     /// - Parameters:
-    ///   - isShort: returns true for a method whose handler computes for less than about a millisecond, however large
-    ///     the caller's data. It runs on the connection's event loop.
+    ///   - isShort: returns true for a method whose handler computes for less than about a millisecond if the request
+    ///     is short. It then runs on the connection's event loop.
     ///   - handler: handles a call. An ``RPCError`` that it throws is sent to the caller. Any other error is logged by
     ///     its type, and sent as ``RPCError/Code/internal``.
     public init(

@@ -166,7 +166,8 @@ final class RPCServerHandler: ChannelInboundHandler {
             let context = RPCContext(method: head.method, deadline: deadline, trace: head.trace, peer: peer)
             // The call table owns the task and cancels it with the call or the connection. The core counts it until it
             // returns.
-            let executor = core.executor(for: head.method, on: connection)
+            let executor = core.executor(
+                for: head.method, requestBytes: payload.readableBytes, on: connection)
             let task = Task(executorPreference: executor) { [core, connection] in
                 let result = await core.handle(context, with: payload)
                 if !connection.put(.finished(id: id, method: context.method, started: now, result)) {
