@@ -11,13 +11,14 @@ extension EndToEnd {
     /// The tests of the JavaScript client, run by Node.
     @Suite("the JavaScript client", .enabled(if: node != nil, "They need Node 20 or newer."))
     struct JavaScriptTests {
-        private static let tests = URL(filePath: #filePath)
-            .appending(path: "../../../../Clients/JavaScript/test").standardizedFileURL.path(percentEncoded: false)
+        private static let root = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
+        private static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
+        private static let demo = root.appending(path: "Examples/Demo/demo.test.js").path(percentEncoded: false)
 
         /// Runs test files, and reports the end of Node's output if one fails.
         private func run(_ files: [String], environment: [String: String] = [:]) async throws {
             let launch = Launch(
-                try #require(node), arguments: ["--test"] + files.map { "\(Self.tests)/\($0)" },
+                try #require(node), arguments: ["--test"] + files,
                 environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }, directory: Self.tests,
                 output: .capture(limit: 1 << 20))
             let exit = try await ChildProcess.run(launch, timeout: .seconds(240))
@@ -26,7 +27,7 @@ extension EndToEnd {
 
         @Test("all tests without a server pass")
         func units() async throws {
-            try await run(["metadata", "packets", "queue", "sync", "typing"].map { "\($0).test.js" })
+            try await run(["metadata", "packets", "queue", "sync", "typing"].map { "\(Self.tests)/\($0).test.js" })
         }
 
         @Test("all tests pass against real processes", .long, .timeLimit(.minutes(5)))
@@ -39,9 +40,32 @@ extension EndToEnd {
                 let app = program.directory + "/app.json"
                 try created.output.write(toFile: app, atomically: true, encoding: .utf8)
                 let files = try FileManager.default.contentsOfDirectory(atPath: Self.tests)
-                    .filter { $0.hasSuffix(".test.js") }
-                try await run(files.sorted(), environment: ["STRATA_URL": cluster.urls[0], "STRATA_APP": app])
+                    .filter { $0.hasSuffix(".test.js") }.sorted().map { "\(Self.tests)/\($0)" }
+                try await run(files, environment: ["STRATA_URL": cluster.urls[0], "STRATA_APP": app])
             }
+        }
+
+        @Test(
+            "two users chat on the demo page, whose address strata dev prints", .long,
+            .enabled(if: (try? Programs.find("chromium")) != nil), .timeLimit(.minutes(5)))
+        func demoPage() async throws {
+            let directory = try TestDirectory.make("demo-page")
+            let ports = try LoopbackPort.free(2)
+            let log = directory + "/dev.log"
+            let dev = try await ChildProcess.start(
+                Launch(
+                    try Executables.find("strata"),
+                    arguments: ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
+                    environment: ["PATH": "/usr/bin:/bin", "STRATA_HOME": directory + "/home"],
+                    directory: directory, deathSignal: .terminate, output: .append(to: log)))
+            var address = ""
+            try await eventually("the address is printed: \(LogTail.last(20, of: log))") {
+                let words = (try? String(contentsOfFile: log, encoding: .utf8))?.split(whereSeparator: \.isWhitespace)
+                address = words?.first { $0.contains("/demo/#") }.map(String.init) ?? ""
+                return !address.isEmpty
+            }
+            try await run([Self.demo], environment: ["DEMO_URL": address, "HOME": directory])
+            await dev.stop()
         }
     }
 }

@@ -36,7 +36,8 @@ struct DevSystemTests {
                 flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1]), environment: [:])
             home = StrataHome(environment: ["STRATA_HOME": "\(directory)/\(name)"])
             system = DevSystem(
-                home: home, settings: settings, binaries: binaries, environment: ["PATH": "/usr/bin:/bin"],
+                home: home, settings: settings, binaries: binaries,
+                environment: ["PATH": "/usr/bin:/bin", "STRATA_DEMO_PAGE": "false"],
                 console: Console(out: { lines.add($0) }, error: { lines.add($0) }))
         }
 

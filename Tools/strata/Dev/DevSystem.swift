@@ -187,7 +187,10 @@ actor DevSystem {
 
     /// Signs the demo page's users in. A failure is reported and does not stop the system.
     private func openDemoPage() async {
-        guard let state, let gateway = state.httpURLs.first else { return }
+        let setting = environment["STRATA_DEMO_PAGE"]?.lowercased() ?? "true"
+        guard ["true", "yes", "on", "1"].contains(setting), let state, let gateway = state.httpURLs.first else {
+            return
+        }
         do {
             demoPage = try await DemoPage(home: home, database: state.databaseURL).address(at: gateway)
         } catch {
