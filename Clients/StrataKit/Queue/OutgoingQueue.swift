@@ -32,7 +32,7 @@ struct OutgoingQueue: Sendable {
     func operations(in conversation: ConversationID) -> [QueuedOperation] {
         (byConversation[conversation] ?? []).compactMap { operations[$0] }
     }
-    /// The operations that belong to no conversation, in order.
+    /// The operations on users and announcements, which belong to no conversation, in order.
     var withoutConversation: [QueuedOperation] { sequencesWithoutConversation.compactMap { operations[$0] } }
     func firstSequence(in conversation: ConversationID) -> Int64? { byConversation[conversation]?.first }
     var conversations: Dictionary<ConversationID, [Int64]>.Keys { byConversation.keys }
@@ -74,7 +74,7 @@ struct OutgoingQueue: Sendable {
         return operation
     }
 
-    /// Adds a change with an unused sequence number.
+    /// Adds a change with a given sequence number. Does nothing if the number is in use.
     mutating func insertChange(
         _ change: LocalChange, in conversation: ConversationID?, id: UUID, at time: Int64, sequence: Int64
     ) {

@@ -101,7 +101,7 @@ struct DelayedMessages: Service {
                     report(error)
                     hasFailed = true
                 }
-            } else if let id = work.messages.popFirst(), try await send(id) {
+            } else if let id = work.messages.popFirst(), try await sendOrPostpone(id) {
                 hasDone = true
             }
             turns.charge(ContinuousClock.now - start, to: app)
@@ -149,7 +149,7 @@ struct DelayedMessages: Service {
 
     /// Sends a due message, or postpones it if it cannot be sent now.
     /// - Returns: true if it was sent or dropped.
-    private func send(_ id: UUID) async throws -> Bool {
+    private func sendOrPostpone(_ id: UUID) async throws -> Bool {
         let deadline = ContinuousClock.now + .seconds(30)
         do {
             return try await send(id, deadline: deadline)
@@ -160,8 +160,9 @@ struct DelayedMessages: Service {
         }
     }
 
-    /// Sends a due message.
-    /// - Returns: false if another instance sends it.
+    /// Sends or drops a due message, and announces the result.
+    /// - Returns: false if nothing was done: the message is no longer due, another instance is sending it, or an earlier
+    ///   message of its conversation must be sent first.
     private func send(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runExclusive(SendDelayed(message: id), deadline: deadline)
         let row = try support.row(rows)
@@ -170,7 +171,9 @@ struct DelayedMessages: Service {
         return true
     }
 
-    /// Publishes a sent message. If the publication is lost, gateways find the change in the log, as with any other.
+    /// Publishes a sent message, and ends its sender's typing. If the publication is lost, gateways find the change in
+    /// the log.
+    /// - Parameter sent: the message in the log; nil if it was dropped. Then only the typing ends.
     private func announce(
         _ delayed: SendDelayed.Row.Delayed, sent: SentMessage?, deadline: ContinuousClock.Instant
     ) async throws {

@@ -16,7 +16,7 @@ struct ConversationFeed {
         case deliverFromLog([Change], counts: [UserID: UserCounts])
         /// A change is or may be missing. Until the gap is closed, no packet may be stamped later than `since`.
         case openGap(since: Timestamp)
-        /// No change is missing. `counts` are the counts read with the log.
+        /// No change is missing. `counts` are the counts read with the log; empty if the log was not read.
         case closeGap(counts: [UserID: UserCounts])
         /// Read the log after this position, then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
@@ -39,8 +39,8 @@ struct ConversationFeed {
     enum Wait: Equatable {
         /// The patience for changes that may still be in transit.
         case gapPatience
-        /// The pause after a log read that failed or was incomplete, or after a head whose publication may still be in
-        /// transit.
+        /// The pause before another log read if the last one failed, lacked counts, or returned no changes although some
+        /// are missing. Also the pause after a head whose publication may still be in transit.
         case repairPause
         case none
     }
@@ -48,7 +48,8 @@ struct ConversationFeed {
     private(set) var sequencer = ChangeSequencer()
     /// True while the log is being read.
     private(set) var isRepairing = false
-    /// A position known to exist. The changes up to it may not have arrived yet.
+    /// The highest position known from heads, other logs, or pages of this log. The changes up to it may not have
+    /// arrived yet. An empty page can lower it.
     private(set) var target = Position.zero
     /// The earliest time of a possibly missing change, from heads or another log. Set only until the start of the
     /// sequence is known.
@@ -72,8 +73,8 @@ struct ConversationFeed {
         }
     }
 
-    /// Handles a log read up to `position` by a socket's catch-up. The sequence starts there if its start is not known
-    /// yet.
+    /// Starts the sequence at `position`, up to which a socket's catch-up has read the log. Does nothing if the start
+    /// is already known.
     mutating func readElsewhere(to position: Position) -> [Action] {
         guard last == nil else { return [] }
         let changes = sequencer.advanced(to: position)
@@ -100,7 +101,7 @@ struct ConversationFeed {
     /// Compares a head with the sequence. Missing changes were made at `time` or later, by the database's clock.
     ///
     /// - Returns: a delayed check, because the publication may still be in transit; only a change that does not arrive
-    ///   in time is lost.
+    ///   in time is lost. nil if the head has arrived, or while the start of the sequence is unknown.
     mutating func headSeen(_ position: Position, since time: Timestamp) -> Action? {
         if let last, position <= last { return nil }
         heard(of: position, since: time)
@@ -119,7 +120,8 @@ struct ConversationFeed {
         return [.openGap(since: time)] + repairIfBehind()
     }
 
-    /// Starts to read the log if changes or counts are missing, unless a read is in progress.
+    /// Starts to read the log if changes or counts are missing; otherwise closes the gap. Does nothing during a read,
+    /// or while the start of the sequence is unknown.
     mutating func repairIfBehind() -> [Action] {
         guard !isRepairing, let last else { return [] }
         guard isBehind || areCountsMissing else { return [.closeGap(counts: [:])] }
@@ -128,8 +130,8 @@ struct ConversationFeed {
         return [.read(after: last)]
     }
 
-    /// Requests another read of counts. A socket that attached during a log read received changes without the counts of
-    /// its user.
+    /// Requests another read of counts after ``Wait/repairPause``. A socket that attached during a log read received
+    /// changes without the counts of its user.
     mutating func countsMissing() -> Action {
         areCountsMissing = true
         return .checkLater(.repairPause)

@@ -11,10 +11,13 @@ struct PatchHandler: CallHandler {
     let store: MetadataStore
     let redis: RedisClient
     let validation: MetadataPatchValidation
-    /// Returns the epoch of the database, as far as this process knows it.
+    /// Returns the epoch with which publications are marked: the database's, as far as this process knows it.
     private let epoch: @Sendable () -> String
     private let patches = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "changed")])
+    /// Patches that changed nothing, or were committed earlier with the same idempotency key.
     private let unchanged = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "unchanged")])
+    /// Patches whose commit failed with a ``StrataModel/Failure``, even if only because the database was unavailable.
+    /// Patches that fail validation are not counted.
     private let refused = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "refused")])
 
     init(

@@ -21,7 +21,9 @@ struct MetadataStore: Sendable {
     struct Committed: Sendable {
         /// The change; nil if the patch changed nothing, or was committed earlier with the same idempotency key.
         var change: Change?
-        /// The log position of the change; of the earlier change if the patch was committed before.
+        /// The log position of the change, or of the earlier change with the same idempotency key. If nothing changed:
+        /// - with a key: the latest position of the conversation that the actor receives,
+        /// - without a key: ``LogPosition/empty``.
         var place: LogPosition
     }
 

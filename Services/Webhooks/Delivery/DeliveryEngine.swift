@@ -31,8 +31,8 @@ final class DeliveryEngine: Service {
     private static let mostRead = 16
     /// The pause after a claim that found nothing due.
     private static let idlePause = Duration.milliseconds(100)
-    /// The pause of a lane, and of its hook, after its events could not be read or its receiver was not called. The
-    /// hook's other lanes would fail in the same way.
+    /// The pause of a lane whose events could not be read, whose receiver was not called, or whose app has no bytes
+    /// left. In the first two cases its hook pauses as well, because the hook's other lanes would fail in the same way.
     private static let shortPause = Duration.seconds(1)
     private static let hooksInterval = Duration.seconds(1)
 
@@ -52,7 +52,8 @@ final class DeliveryEngine: Service {
     private let wake = Wakeup()
     private let delivered = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "delivered")])
     private let failed = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "failed")])
-    private let givenUp = Counter(label: "strata_webhooks_given_up_total")
+    /// Hooks deactivated because the retries of an event were exhausted.
+    private let deactivated = Counter(label: "strata_webhooks_given_up_total")
     private let claims = Counter(label: "strata_webhooks_claims_total")
     private let claimFailures = Counter(label: "strata_webhooks_claim_failures_total")
     private let inFlight = Gauge(label: "strata_webhooks_in_flight")
@@ -255,6 +256,7 @@ final class DeliveryEngine: Service {
         case delivered
         case failed(ReceiverFault)
         /// The event cannot be read. The cause is the event itself or this version of Strata, not the receiver.
+        /// Retried like a failure, then skipped.
         case unreadable
         /// The receiver was not called, or the call was interrupted.
         case interrupted
@@ -262,7 +264,9 @@ final class DeliveryEngine: Service {
         case full
     }
 
-    /// Delivers the events of a lane in order, until one fails or the lease is about to end. Then records the result.
+    /// Delivers the events of a lane in order, and records the result. Ends early if an event fails, the lease is about
+    /// to end, the hook is no longer active, or the service stops. Skips an event that is still unreadable after all
+    /// retries.
     private func deliverEvents(of work: Work) async {
         recordUsage()
         var result = Self.untouched(work.lane)
@@ -457,7 +461,7 @@ final class DeliveryEngine: Service {
             // When the hook is activated again, the event is retried immediately.
             result.pause = settings.retries.period
             hooks.withLock { $0[webhook.id] = nil }
-            givenUp.increment()
+            deactivated.increment()
             logger.error(
                 "webhook deactivated: event retries exhausted",
                 metadata: [
