@@ -145,7 +145,7 @@ let checks: [Target] = [
         "GatewayTests",
         [
             "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire",
-            "RPC", "ServiceKit", crypto,
+            "RPC", "ServiceKit", "NetKit", crypto,
             hummingbird,
             httpTypes,
             nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
@@ -204,7 +204,7 @@ let checks: [Target] = [
             logging, lifecycle, argumentParser,
         ],
         path: "Tests/Benchmarks", swiftSettings: settings),
-    // A baseline of Bench, which starts it. In C, as the limit that the kernel sets.
+    // A baseline of Bench, which starts it. It is written in C, so that the kernel is its only limit.
     .executableTarget(name: "Broadcaster", path: "Tests/Broadcaster"),
     // The decisions of the load generator: schedules, checks of deliveries, bounds, reports. A target of its own, because
     // no other target of tests imports Bench and its packages.

@@ -115,7 +115,7 @@ extension RPCServer {
         for handler in handlers { handler.register(on: &router) }
         self.init(
             configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger,
-            isShort: { [router] in router.changes($0) },
+            isShort: { RPCMethod.short.contains($0) },
             handler: { [router] context, payload in try await router.handleCall(context, payload: payload) })
     }
 }
@@ -124,7 +124,6 @@ extension RPCServer {
 public struct CallRouter: Sendable {
     private typealias Handler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
     private var handlers: [RPCMethod: Handler] = [:]
-    private var reads: Set<RPCMethod> = []
     private let logger: Logger
 
     /// Creates a router.
@@ -137,16 +136,11 @@ public struct CallRouter: Sendable {
         _ endpoint: Endpoint<Request, Response>,
         body: @escaping @Sendable (Request, RPCContext) async throws -> Response
     ) {
-        if endpoint.effect == .read { reads.insert(endpoint.method) }
         handlers[endpoint.method] = { context, payload in
             guard let request = try? Request(protobuf: payload) else { throw RPCError.malformed }
             return try await ByteBuffer(protobuf: body(request, context))
         }
     }
-
-    /// True if the method is for changes. A short change computes little, because the database does the work. The
-    /// response to a read can be long.
-    func changes(_ method: RPCMethod) -> Bool { !reads.contains(method) }
 
     /// Handles a call.
     public func handleCall(_ context: RPCContext, payload: ByteBuffer) async throws -> ByteBuffer {

@@ -65,6 +65,14 @@ extension PresenceAPI {
 }
 
 extension RPCMethod {
+    /// The methods that compute little for a short request: neither their responses nor their publications grow with
+    /// the size of a conversation or the number of a user's followers.
+    static let short: Set<RPCMethod> = [
+        ConversationsAPI.sendMessage.method, ConversationsAPI.giveReceipt.method, ConversationsAPI.markAllRead.method,
+        ConversationsAPI.deleteMessage.method, MetadataAPI.patchMetadata.method, PresenceAPI.typing.method,
+        PresenceAPI.setPresence.method,
+    ]
+
     /// The method's name in metrics and logs, or its number if it has no name.
     public var name: String { Self.names[rawValue] ?? description }
 }

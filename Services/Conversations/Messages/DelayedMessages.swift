@@ -161,8 +161,8 @@ struct DelayedMessages: Service {
     }
 
     /// Sends or drops a due message, and announces the result.
-    /// - Returns: false if nothing was done: the message is no longer due, another instance is sending it, or an earlier
-    ///   message of its conversation must be sent first.
+    /// - Returns: false if nothing was done: the message is no longer due, another instance is sending it, or an
+    ///   earlier message of its conversation must be sent first.
     private func send(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runExclusive(SendDelayed(message: id), deadline: deadline)
         let row = try support.row(rows)

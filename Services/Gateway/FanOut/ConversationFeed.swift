@@ -39,8 +39,8 @@ struct ConversationFeed {
     enum Wait: Equatable {
         /// The patience for changes that may still be in transit.
         case gapPatience
-        /// The pause before another log read if the last one failed, lacked counts, or returned no changes although some
-        /// are missing. Also the pause after a head whose publication may still be in transit.
+        /// The pause before another log read if the last one failed, lacked counts, or returned no changes although
+        /// some are missing. Also the pause after a head whose publication may still be in transit.
         case repairPause
         case none
     }

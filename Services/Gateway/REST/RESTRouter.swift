@@ -115,14 +115,17 @@ struct LongRequests<Inner: HTTPResponder>: HTTPResponder where Inner.Context == 
         }
     }
 
-    /// Returns true for a change with a short body. What a read returns can be long.
+    /// Returns true for a patch, a deletion, a message, or a receipt, if its body is short. The answers to reads and to
+    /// other creates can be long.
     private func isShort(_ request: Request) -> Bool {
-        switch request.method {
-        case .get, .head, .options: false
-        default:
-            request.headers[.transferEncoding] == nil
-                && request.headers[.contentLength].map { Int($0) ?? .max } ?? 0 <= shortBodyBytes
-        }
+        let hasShortAnswer =
+            switch request.method {
+            case .patch, .delete: true
+            case .post: ["/messages", "/receipts"].contains { request.uri.path.hasSuffix($0) }
+            default: false
+            }
+        return hasShortAnswer && request.headers[.transferEncoding] == nil
+            && request.headers[.contentLength].map { Int($0) ?? .max } ?? 0 <= shortBodyBytes
     }
 }
 

@@ -96,7 +96,10 @@ struct DocsRoutes: RESTFeature {
                 }
             }
             folder.on(method, ":file") { (asked: DocumentRequest, context) throws(Failure) in
-                guard let found = context.parameters.get("file").flatMap(file) else { throw .notFound("file") }
+                // The page has one address, that of its folder.
+                guard let name = context.parameters.get("file"), name != "index.html", let found = file(name) else {
+                    throw .notFound("file")
+                }
                 return asked.answer(found)
             }
         }
@@ -140,7 +143,7 @@ private struct DocumentRequest: RESTRequest {
     /// The content security policy of a page that loads its modules, styles and data from its own origin only.
     static let pagePolicy = """
         default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-        connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
+        connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
         """
 
     /// - Parameter policy: the content security policy; nil: that of a page of the documentation.

@@ -140,7 +140,7 @@ extension Socket {
     }
 
     /// The maximum size of a request, in bytes, whose answer is rendered on the loop. The answer to a message is the
-    /// message.
+    /// message, or an earlier one with its id.
     private static let shortRequestBytes = 16 << 10
 
     /// Runs a request and renders its answer on the caller's executor.

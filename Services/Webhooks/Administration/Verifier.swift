@@ -96,8 +96,7 @@ struct Verifier: Service {
     }
 
     /// Runs periodic tasks until the service stops: verifies hooks that no instance verified in time, activates
-    /// verified hooks, enforces limits, and removes obsolete rows. The tasks are independent, because receivers can be
-    /// slow and rows numerous.
+    /// verified hooks, enforces limits, and removes obsolete rows. None waits for a receiver or for numerous rows.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
@@ -113,13 +112,13 @@ struct Verifier: Service {
         }
     }
 
-    /// Verifies and activates hooks, every 250 ms while there are any. An instance without one asks the database only
-    /// once in ``searchInterval``.
+    /// Verifies and activates hooks, every 250 ms while any hook needs it. Without one, an instance asks the database
+    /// once in ``searchInterval``, unless it registers one itself.
     private func activationLoop() async {
         while !Task.isCancelled {
             await pending.wait(until: .now + Self.searchInterval * Double.random(in: 0.8...1.2))
             await repeatTask(every: .milliseconds(250), while: { try await self.isPending() }) {
-                try await self.verifyWaiting()
+                do { try await self.verifyWaiting() } catch { self.report(error) }
                 try await self.settle()
             }
         }
@@ -136,9 +135,13 @@ struct Verifier: Service {
                 isNeeded = try await condition()
                 if isNeeded { try await work() }
             } catch {
-                logger.debug("webhook upkeep failed", metadata: ["error.message": "\(error)"])
+                report(error)
             }
         }
+    }
+
+    private func report(_ error: any Error) {
+        logger.debug("webhook upkeep failed", metadata: ["error.message": "\(error)"])
     }
 
     private func isPending() async throws -> Bool {

@@ -9,7 +9,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
     struct Member: Hashable, Sendable {
         let id: Int
         let address: Address
-        /// The index among the connections to the address, which is that of its event loop.
+        /// The index of the connection's event loop in ``RPCClient/loops``.
         let place: Int
     }
 
@@ -32,8 +32,9 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
     /// The members whose first attempt to connect has ended.
     private var triedMembers: Set<Int> = []
     private var nextMember = 0
-    /// The index at which the next choice begins, so that equally loaded connections alternate.
-    private var rotation = 0
+    /// The number of choices at each place. A choice begins at another connection than the one before it, so that
+    /// equally loaded connections alternate.
+    private var choices: [Int?: Int] = [:]
     /// True after the first name lookup, successful or not.
     private var wasResolved = false
     private(set) var isClosed = false
@@ -122,19 +123,23 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
 
     /// Returns the connection with the fewest calls in flight. Among equal ones, it alternates.
     /// - Parameters:
+    ///   - place: the place of the connections to choose from; nil: all.
     ///   - load: returns the number of calls in flight.
     ///   - excluded: returns true for connections that must not be chosen.
-    mutating func pick(load: (Connection) -> Int, except excluded: (Ready) -> Bool = { _ in false }) -> Ready? {
-        guard !ready.isEmpty else { return nil }
-        rotation = (rotation + 1) % ready.count
-        var best: (index: Int, load: Int)?
-        for offset in 0..<ready.count {
-            let index = (rotation + offset) % ready.count
-            if excluded(ready[index]) { continue }
-            let weight = load(ready[index].connection)
-            if weight < best?.load ?? .max { best = (index, weight) }
+    mutating func pick(
+        at place: Int? = nil, load: (Connection) -> Int, except excluded: (Ready) -> Bool = { _ in false }
+    ) -> Ready? {
+        let eligible = ready.filter { (place == nil || $0.member.place == place) && !excluded($0) }
+        guard !eligible.isEmpty else { return nil }
+        let first = choices[place, default: 0]
+        choices[place] = first &+ 1
+        var best: (ready: Ready, load: Int)?
+        for offset in 0..<eligible.count {
+            let next = eligible[(first % eligible.count + offset) % eligible.count]
+            let weight = load(next.connection)
+            if weight < best?.load ?? .max { best = (next, weight) }
         }
-        return best.map { ready[$0.index] }
+        return best?.ready
     }
 
     private mutating func remove(_ member: Member) -> Connection? {

@@ -123,7 +123,8 @@ extension RPCClient {
     }
 
     private func connect(to member: Balancer.Member, tls: NIOSSLContext?) async throws -> RPCClientConnection {
-        let mailbox = Mailbox<RPCClientConnection.Item>(limit: .init(items: .max, bytes: configuration.maxQueuedBytes))
+        let mailbox = Mailbox<RPCClientConnection.Item>(
+            limit: .init(items: .max, bytes: configuration.maxQueuedBytes / loops.count))
         var logger = logger
         logger[metadataKey: "rpc.address"] = "\(member.address)"
         let connection = try await ClientBootstrap(group: loops[member.place])

@@ -137,17 +137,15 @@ public final class RPCClient: Service {
     /// failure, it never returns the connection that has just failed, and prefers another instance.
     private func pick(after last: RPCClientConnection?) -> RPCClientConnection? {
         let here = MultiThreadedEventLoopGroup.currentEventLoop
+        let place = here.flatMap { here in loops.firstIndex { $0 === here } }
         return balancer.withLock { balancer in
             let load = { (connection: RPCClientConnection) in connection.load.load(ordering: .relaxed) }
             let chosen =
                 if let last {
                     balancer.pick(load: load, except: { $0.member.address == last.address || !$0.connection.isOpen })
                         ?? balancer.pick(load: load, except: { $0.connection === last || !$0.connection.isOpen })
-                } else if let here {
-                    balancer.pick(load: load, except: { $0.connection.eventLoop !== here })
-                        ?? balancer.pick(load: load)
                 } else {
-                    balancer.pick(load: load)
+                    balancer.pick(at: place, load: load) ?? balancer.pick(load: load)
                 }
             chosen?.connection.load.wrappingAdd(1, ordering: .relaxed)
             return chosen?.connection

@@ -51,8 +51,8 @@ public struct RPCClientConfiguration: Sendable {
     /// The maximum size of all incomplete long responses in bytes: default 256 MiB. A call whose response would exceed
     /// it fails as overloaded, unless it is the only one.
     public var maxArrivingBytes = 256 << 20
-    /// The maximum size of the requests queued for one socket in bytes: default 32 MiB. A call that would exceed it
-    /// fails as overloaded.
+    /// The maximum size of the requests queued for one address in bytes, in equal shares for the connections to it:
+    /// default 32 MiB. A call that would exceed a share fails as overloaded, unless nothing else is queued.
     public var maxQueuedBytes = 32 << 20
     /// The time without data from a server after which a ping is sent: default 1 s.
     public var pingInterval: Duration = .seconds(1)

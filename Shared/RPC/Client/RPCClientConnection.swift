@@ -53,8 +53,6 @@ final class RPCClientConnection: Sendable {
         self.handler = handler
     }
 
-    var eventLoop: any EventLoop { channel.eventLoop }
-
     /// The size of the requests queued for the socket, in bytes.
     var queuedBytes: Int { mailbox.held.bytes }
 

@@ -58,6 +58,7 @@ public final class RPCServer: Service {
         let wasGraceful = (try? await gracefulShutdown()) != nil
         try? await listener.close()
         await close(core.stopAccepting(), gracefully: wasGraceful)
+        await core.waitForHandlers()
         logger.info("RPC server stopped")
     }
 

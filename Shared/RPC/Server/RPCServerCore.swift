@@ -56,6 +56,15 @@ final class RPCServerCore: Sendable {
         running.wrappingSubtract(1, ordering: .relaxed)
     }
 
+    /// Waits until no handler runs, for at most a second or until the task is cancelled. Handlers use event loops,
+    /// which end after the server.
+    func waitForHandlers() async {
+        let end = ContinuousClock.now + .seconds(1)
+        while running.load(ordering: .relaxed) > 0, ContinuousClock.now < end,
+            (try? await Task.sleep(for: .milliseconds(10))) != nil
+        {}
+    }
+
     func recordInFlight() {
         metrics.inFlight.record(running.load(ordering: .relaxed))
         metrics.bytes.record(held.inUse)

@@ -33,6 +33,21 @@ struct MiddlewareTests {
         }
     }
 
+    @Test("the demo page is served at one address, with a policy that allows its own origin only")
+    func demoPage() async throws {
+        try await TestEdge.run(settings: { $0.servesDemo = true }) { edge in
+            let page = try await edge.ask(.get, "/demo/")
+            #expect(page.status == 200)
+            #expect(page.headers[.contentType] == "text/html; charset=utf-8")
+            #expect(page.headers[.contentSecurityPolicy]?.contains("script-src 'self'; ") == true)
+            #expect(page.headers[.contentSecurityPolicy]?.contains("connect-src 'self'; ") == true)
+            #expect(try await edge.ask(.get, "/demo").status == 308)
+            #expect(try await edge.ask(.get, "/demo/demo.js").status == 200)
+            #expect(try await edge.ask(.get, "/demo/index.html").status == 404)
+        }
+        try await TestEdge.run { edge in #expect(try await edge.ask(.get, "/demo/").status == 404) }
+    }
+
     @Test("browsers can read a limit's refusal, and a preflight counts like any request")
     func limitsFirst() async throws {
         try await TestEdge.run(settings: { $0.load.rates.address = RateLimit(rate: 0.01, burst: 1) }) { edge in

@@ -24,7 +24,11 @@ struct DemoPage {
     func address(at gateway: String) async throws -> String {
         try await GatewayClients.with([gateway], trusting: .system) { clients in
             guard let client = clients.first else { return "" }
-            if let known = storedApp(), let address = try? await address(of: known, at: client) { return address }
+            if let known = storedApp() {
+                do {
+                    return try await address(of: known, at: client)
+                } catch let error as ProtocolClientError where error.answer?.json["id"].string == "invalid_app_id" {}
+            }
             return try await address(of: try await makeApp(), at: client)
         }
     }

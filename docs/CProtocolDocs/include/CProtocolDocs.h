@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/// The bytes of a file, as it was when this was compiled. They are part of the program: nothing frees them.
+/// The bytes of a file at compile time. They are part of the program: nothing frees them.
 struct StrataDocument {
     const void *_Nonnull bytes;
     size_t count;
