@@ -30,18 +30,40 @@ extension EndToEnd {
             try await run(["metadata", "packets", "queue", "sync", "typing"].map { "\(Self.tests)/\($0).test.js" })
         }
 
+        /// Runs `strata dev`, whose content URLs Node and Chromium can resolve.
+        /// - Parameter body: receives the program, the base URL, and the address of the demo page.
+        private func withSystem(_ body: (StrataProgram, String, String) async throws -> Void) async throws {
+            let program = try StrataProgram("javascript")
+            let ports = try LoopbackPort.free(2)
+            let url = "http://localhost:\(ports[0])"
+            let log = program.directory + "/dev.log"
+            let words = [
+                "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--public-url", url,
+            ]
+            let dev = try await ChildProcess.start(
+                Launch(
+                    try Executables.find("strata"), arguments: words,
+                    environment: ["PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home"],
+                    directory: program.directory, deathSignal: .terminate, output: .append(to: log)))
+            var address = ""
+            try await eventually("the address is printed: \(LogTail.last(20, of: log))") {
+                let words = (try? String(contentsOfFile: log, encoding: .utf8))?.split(whereSeparator: \.isWhitespace)
+                address = words?.first { $0.contains("/demo/#") }.map(String.init) ?? ""
+                return !address.isEmpty || !dev.isRunning
+            }
+            try await body(program, url, address)
+            await dev.stop()
+        }
+
         @Test("all tests pass against real processes", .long, .timeLimit(.minutes(5)))
         func all() async throws {
-            try await Cluster.with(Cluster.Size(gateways: 2, conversations: 2)) { cluster in
-                let program = try StrataProgram("javascript")
-                let created = try await program.run([
-                    "app", "create", "--name", "JavaScript", "--database", cluster.databaseURL, "--json",
-                ])
+            try await withSystem { program, url, _ in
+                let created = try await program.run(["app", "create", "--name", "JavaScript", "--json"])
                 let app = program.directory + "/app.json"
                 try created.output.write(toFile: app, atomically: true, encoding: .utf8)
                 let files = try FileManager.default.contentsOfDirectory(atPath: Self.tests)
                     .filter { $0.hasSuffix(".test.js") }.sorted().map { "\(Self.tests)/\($0)" }
-                try await run(files, environment: ["STRATA_URL": cluster.urls[0], "STRATA_APP": app])
+                try await run(files, environment: ["STRATA_URL": url, "STRATA_APP": app, "HOME": program.directory])
             }
         }
 
@@ -49,23 +71,9 @@ extension EndToEnd {
             "two users chat on the demo page, whose address strata dev prints", .long,
             .enabled(if: (try? Programs.find("chromium")) != nil), .timeLimit(.minutes(5)))
         func demoPage() async throws {
-            let directory = try TestDirectory.make("demo-page")
-            let ports = try LoopbackPort.free(2)
-            let log = directory + "/dev.log"
-            let dev = try await ChildProcess.start(
-                Launch(
-                    try Executables.find("strata"),
-                    arguments: ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
-                    environment: ["PATH": "/usr/bin:/bin", "STRATA_HOME": directory + "/home"],
-                    directory: directory, deathSignal: .terminate, output: .append(to: log)))
-            var address = ""
-            try await eventually("the address is printed: \(LogTail.last(20, of: log))") {
-                let words = (try? String(contentsOfFile: log, encoding: .utf8))?.split(whereSeparator: \.isWhitespace)
-                address = words?.first { $0.contains("/demo/#") }.map(String.init) ?? ""
-                return !address.isEmpty
+            try await withSystem { program, _, address in
+                try await run([Self.demo], environment: ["DEMO_URL": address, "HOME": program.directory])
             }
-            try await run([Self.demo], environment: ["DEMO_URL": address, "HOME": directory])
-            await dev.stop()
         }
     }
 }
