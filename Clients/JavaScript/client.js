@@ -11,7 +11,7 @@ import { conversationOf } from "./store.js";
 import { Sync } from "./sync.js";
 import { TypingReceiver, TypingSender } from "./typing.js";
 import { View } from "./view.js";
-import { identityId, isObject, userId } from "./wire.js";
+import { identityId, isObject, randomUUID, userId } from "./wire.js";
 
 /**
  * @typedef {import("./objects.js").Conversation} Conversation
@@ -592,7 +592,7 @@ export class StrataClient {
       this.#setDifferent(known.id, tree, known.metadata);
       return known;
     }
-    const id = `layer:///conversations/${crypto.randomUUID()}`;
+    const id = `layer:///conversations/${randomUUID()}`;
     const data = {
       participants: users.map(identityId), distinct, metadata: tree, delivery_receipts: deliveryReceipts,
       read_receipts: readReceipts,

@@ -2,7 +2,7 @@
 import { backoff, systemClock } from "./clock.js";
 import { StrataError } from "./errors.js";
 import { errorOf, parseJSON } from "./rest.js";
-import { readContent, uuidOf } from "./wire.js";
+import { randomUUID, readContent, uuidOf } from "./wire.js";
 
 /**
  * Uploads and downloads of content that is too large for the body of a message's part.
@@ -29,7 +29,7 @@ export async function upload(client, blob, options = {}) {
   const { onProgress = () => {}, signal } = options;
   const mimeType = options.type || blob.type || "application/octet-stream";
   const headers = { "Upload-Content-Type": mimeType, "Upload-Content-Length": String(blob.size) };
-  const name = crypto.randomUUID();
+  const name = randomUUID();
   onProgress(0);
   return retry(signal, async () => {
     // The same name gives the same content, with a new URL.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { StrataError } from "./errors.js";
 import { checkPath, checkValue, stepsOf, valueAt } from "./metadata.js";
-import { statusNames, userId } from "./wire.js";
+import { randomUUID, statusNames, userId } from "./wire.js";
 
 /**
  * The objects that an app works with. Each is a snapshot: a later change makes another object, and an unchanged object
@@ -254,7 +254,7 @@ export class Conversation {
    * @returns {Promise<Message>} The message, once the server has it.
    */
   send(content, options = {}) {
-    const id = `layer:///messages/${crypto.randomUUID()}`;
+    const id = `layer:///messages/${randomUUID()}`;
     return this.#core.send(this.id, id, { parts: partsOf(content, id), ...options });
   }
 
@@ -374,6 +374,6 @@ export function partsOf(content, id) {
     if (typeof part === "string") part = { mimeType: "text/plain", body: part };
     const { mimeType, body, encoding, content: uploaded } = part;
     const reference = uploaded && { id: uploaded.id, size: uploaded.size };
-    return { id: `${id}/parts/${crypto.randomUUID()}`, mime_type: mimeType, body, encoding, content: reference };
+    return { id: `${id}/parts/${randomUUID()}`, mime_type: mimeType, body, encoding, content: reference };
   });
 }

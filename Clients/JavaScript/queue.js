@@ -3,6 +3,7 @@ import { isReceipt, kinds } from "./changes.js";
 import { backoff } from "./clock.js";
 import { StrataError } from "./errors.js";
 import { mergeSteps } from "./metadata.js";
+import { randomUUID } from "./wire.js";
 
 /**
  * @typedef {import("./changes.js").Change} Change
@@ -145,7 +146,7 @@ export class Queue {
   #append(change, user) {
     /** @type {Operation} */
     const operation = {
-      name: crypto.randomUUID(), sequence: this.#sequence++, user, change, state: "waiting", wasTried: false, tries: 0,
+      name: randomUUID(), sequence: this.#sequence++, user, change, state: "waiting", wasTried: false, tries: 0,
     };
     this.#operations.push(operation);
     return operation;

@@ -22,6 +22,16 @@ import { readTree } from "./metadata.js";
 /** The number of message positions per change of a conversation. */
 export const positionStep = 8192;
 
+/** Returns a random UUID (RFC 9562, version 4). Pages without HTTPS have no `crypto.randomUUID`. */
+export function randomUUID() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
 /** The statuses of a message for one recipient, in their order. */
 export const statusNames = ["sent", "delivered", "read"];
 export const statusRead = 2;

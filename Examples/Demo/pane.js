@@ -31,6 +31,8 @@ export class Pane {
   /** @type {string | null} */
   #selected = null;
   #isActive = false;
+  /** The number of messages sent by this pane. */
+  #sent = 0;
   /** True once the first load has ended, so that further messages are new. */
   #isLoaded = false;
   /** @type {Map<string, HTMLElement>} */
@@ -223,7 +225,7 @@ export class Pane {
     this.#parts.text.value = "";
     this.#fitText();
     this.#messages.showEnd();
-    this.#track(crypto.randomUUID(), `Message: ${text}`, conversation.send(text));
+    this.#track(`message ${++this.#sent}`, `Message: ${text}`, conversation.send(text));
     this.#read();
   }
 

@@ -4,6 +4,7 @@ import test from "node:test";
 import { StrataError } from "../errors.js";
 import { Queue } from "../queue.js";
 import { Store } from "../store.js";
+import { randomUUID } from "../wire.js";
 import { TestClock, microtasks } from "./support/clock.js";
 import { conversationId, createConversation, createMessage, messageId } from "./support/wire.js";
 
@@ -292,4 +293,12 @@ test("a storage that fails does not stop the queue", async () => {
   queue.add(send("a", "1"), "me");
   await microtasks();
   assert.equal(sent.length, 1);
+});
+
+test("a UUID has the form of version 4, also on a page without HTTPS", (context) => {
+  Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
+  context.after(() => delete crypto.randomUUID);
+  const names = Array.from({ length: 100 }, randomUUID);
+  for (const name of names) assert.match(name, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(new Set(names).size, 100);
 });
