@@ -185,6 +185,8 @@ struct EngineRequests {
 
 /// The content transfers of one engine: the running transfers, their parts, and the failed downloads.
 struct EngineTransfers {
+    /// The names of files that no part refers to, but that an unconfirmed operation needs.
+    var heldFiles: Set<String> = []
     /// The transfers; nil unless the engine is running.
     private(set) var running: ContentTransfers?
     /// The events of running transfers, for the engine to handle in order.

@@ -173,6 +173,8 @@ extension SyncEngine {
         guard let contentFolder, !names.isEmpty, let unused = try? core.read({ try $0.unusedFiles(among: names) })
         else { return }
         let needed = core.queue.files
+        // The end of an operation is no change of a part. Such files are checked after each write.
+        content.heldFiles.formUnion(unused.filter { needed.contains($0) })
         ContentFolder(existing: contentFolder).removeFiles(unused.filter { !needed.contains($0) })
     }
 

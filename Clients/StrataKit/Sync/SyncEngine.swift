@@ -203,6 +203,10 @@ actor SyncEngine {
             case .delete: gone.formUnion(message.parts.compactMap { $0.fileURL?.lastPathComponent })
             }
         }
+        if !content.heldFiles.isEmpty {
+            gone.formUnion(content.heldFiles)
+            content.heldFiles = []
+        }
         removeUnused(gone)
         if hasNewParts { downloadNew() }
     }
