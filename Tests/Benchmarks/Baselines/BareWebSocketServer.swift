@@ -7,7 +7,7 @@ import NIOWebSocket
 
 /// A WebSocket server with the handlers that NIO brings, and nothing else: the baseline of an idle connection.
 ///
-/// It answers each text frame with an empty one, so that a client knows that its connection is open.
+/// An empty frame answers each text frame, so that a client knows that its connection is open.
 enum BareWebSocketServer {
     /// The argument with which `bench` runs this server.
     static let argument = "bare-websocket-server"

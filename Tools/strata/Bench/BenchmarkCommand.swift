@@ -5,7 +5,7 @@ import Glibc
 
 /// The command that starts the benchmark, a program of its own beside `strata`.
 ///
-/// It needs packages that the operator's command does without.
+/// The benchmark needs packages that the operator's command does without.
 package struct BenchmarkCommand: AsyncParsableCommand {
     /// The name and help.
     package static let configuration = CommandConfiguration(
