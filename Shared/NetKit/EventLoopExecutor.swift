@@ -7,6 +7,9 @@ public import NIOCore
 ///
 /// Use it for short tasks only, because the loop's connections wait while a task runs.
 public final class EventLoopExecutor: TaskExecutor {
+    /// The maximum size of a request that a task on a loop may handle, in bytes.
+    public static let requestBytes = 16 << 10
+
     private let loop: any EventLoop
 
     /// Creates the executor of a loop.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPTypes
 import Hummingbird
+import NetKit
 import ServiceKit
 import StrataModel
 import StrataWire
@@ -102,9 +103,6 @@ extension RESTFeature {
 /// A responder that runs requests in the concurrency pool if they or their answers can be long. Others run on their
 /// connection's event loop, where the loop's other connections wait for them.
 struct LongRequests<Inner: HTTPResponder>: HTTPResponder where Inner.Context == RESTContext {
-    /// The maximum size of the body of a short request, in bytes.
-    private let shortBodyBytes = 16 << 10
-
     let inner: Inner
 
     @concurrent
@@ -125,7 +123,7 @@ struct LongRequests<Inner: HTTPResponder>: HTTPResponder where Inner.Context == 
             default: false
             }
         return hasShortAnswer && request.headers[.transferEncoding] == nil
-            && request.headers[.contentLength].map { Int($0) ?? .max } ?? 0 <= shortBodyBytes
+            && request.headers[.contentLength].map { Int($0) ?? .max } ?? 0 <= EventLoopExecutor.requestBytes
     }
 }
 

@@ -3,6 +3,7 @@ import Contracts
 import CoreMetrics
 import FanOut
 import NIOCore
+import NetKit
 import StrataModel
 import StrataWire
 import Sync
@@ -139,10 +140,6 @@ extension Socket {
         case presences([(user: UserID, presence: Presence)])
     }
 
-    /// The maximum size of a request, in bytes, whose answer is rendered on the loop. The answer to a message is the
-    /// message, or an earlier one with its id.
-    private static let shortRequestBytes = 16 << 10
-
     /// Runs a request and renders its answer on the caller's executor.
     /// - Parameter isRefusable: false for a request that changes something, because its caller must learn the outcome.
     @concurrent
@@ -183,11 +180,11 @@ extension Socket {
     }
 
     private func run(create request: SocketRequest) {
-        // The answer may be a long message, or an existing conversation with all its metadata. Other sockets of the
-        // loop do not wait for those.
+        // The answer to a message is the message, or an earlier one with its id; the answer to a conversation may have
+        // all its metadata. Other sockets of the loop do not wait for long ones.
         let isShort =
             SocketMethod(rawValue: request.packet.method) == .createMessage
-            && request.heldBytes <= Self.shortRequestBytes
+            && request.heldBytes <= EventLoopExecutor.requestBytes
         Task(executorPreference: isShort ? home.executor : nil) {
             let answer = await self.rendered(request, isRefusable: false) {
                 (socket, request, lease) async throws(Failure) in

@@ -70,15 +70,12 @@ final class RPCServerCore: Sendable {
         metrics.bytes.record(held.inUse)
     }
 
-    /// The maximum size of a short call's request, in bytes.
-    private static let shortRequestBytes = 16 << 10
-
     /// Returns the executor of a call's handler: the connection's event loop for a short call, which saves two
     /// hand-overs between threads; nil, the concurrency pool, for another one, because the loop's calls would wait.
     func executor(
         for method: RPCMethod, requestBytes: Int, on connection: RPCServerConnection
     ) -> (any TaskExecutor)? {
-        isShort(method) && requestBytes <= Self.shortRequestBytes ? connection.executor : nil
+        isShort(method) && requestBytes <= EventLoopExecutor.requestBytes ? connection.executor : nil
     }
 
     /// Runs the handler and converts its result to a response or an error that can be sent.

@@ -50,5 +50,25 @@ extension EndToEnd {
             #expect(Self.shown(try await ana.client.message(id)) == ["all"])
             try await ana.diskIsEmpty()
         }
+
+        @Test("the content of a part that is replaced while it waits to be sent leaves the disk")
+        func replacedOffline() async throws {
+            let app = try await Cluster.shared().app()
+            let (ana, ben) = (
+                try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1)
+            )
+            let chat = try await ana.client.newConversation(with: [ben.id])
+            let id = try await ana.send([.text("one")], in: chat)
+            try await ana.isIdle()
+            await ana.client.disconnect()
+            let message = try await ana.receives(id)
+            try await message.replace(message.parts[0], with: KitTransfers.image(5000))
+            try await message.setParts([.text("all")])
+            #expect(await ana.client.currentDiskUtilization > 0)
+            try await ana.connect()
+            try await ben.until("sees the text") { Self.shown(try await $0.message(id)) == ["all"] }
+            try await ana.isIdle()
+            try await ana.diskIsEmpty()
+        }
     }
 }
