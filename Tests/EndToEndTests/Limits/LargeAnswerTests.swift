@@ -18,7 +18,11 @@ extension EndToEnd {
             try await cluster.sql(
                 """
                 INSERT INTO metadata.leaf (conversation_id, path, value, position)
-                SELECT c.id, 'key' || g, repeat('x', 2000), c.position FROM conversations.conversation c CROSS JOIN generate_series(1, \(leaves)) g
+                SELECT c.id, 'key' || g, repeat('x', 2000), c.position
+                FROM conversations.conversation c CROSS JOIN generate_series(1, \(leaves)) g;
+                -- The size is not counted.
+                INSERT INTO metadata.tree (conversation_id) SELECT c.id FROM conversations.conversation c
+                ON CONFLICT (conversation_id) DO UPDATE SET bytes = NULL, leaves = NULL;
                 """)
         }
 
