@@ -93,4 +93,14 @@ struct LoadDialectTests {
         #expect(read(dialect, "xxx") == .other)
         #expect(read(dialect, "") == .other)
     }
+
+    @Test("an XMPP message with a mark is a delivery")
+    func groupchat() {
+        let message = """
+            <message xmlns='jabber:client' to='u1@localhost/r' from='r0-1@conference.localhost/u2' type='groupchat' id='m'>\
+            <stanza-id by='r0-1@conference.localhost' id='1' xmlns='urn:xmpp:sid:0'/><body>\(mark.text)xx</body></message>
+            """
+        #expect(read(.xmpp, message) == .delivery(mark, position: nil))
+        #expect(read(.xmpp, "<presence from='r0-1@conference.localhost/u2'/>") == .other)
+    }
 }

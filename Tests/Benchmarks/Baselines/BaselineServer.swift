@@ -40,18 +40,11 @@ final class BaselineServer: LoadedServer {
                 deathSignal: .kill)
         }
         let server = BaselineServer(kind, port: port, try await ChildProcess.start(launch))
-        for _ in 0..<100 {
-            guard server.process.isRunning else { throw BenchProblem("the \(kind.rawValue) has ended") }
-            if let channel = try? await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .connect(host: "127.0.0.1", port: port).get()
-            {
-                try? await channel.close()
-                return server
-            }
-            try await Task.sleep(for: .milliseconds(50))
+        guard await server.process.accepts(port: port, within: .seconds(5)) else {
+            await server.stop()
+            throw BenchProblem("the \(kind.rawValue) does not accept connections")
         }
-        await server.stop()
-        throw BenchProblem("the \(kind.rawValue) does not accept connections")
+        return server
     }
 
     func stop() async { await process.stop(SIGKILL) }
@@ -70,6 +63,24 @@ final class BaselineServer: LoadedServer {
 
     /// The resident memory in bytes.
     var memory: Int { ProcessMemory.resident(of: Int(process.pid)) }
+}
+
+extension ChildProcess {
+    /// Waits until the process accepts connections.
+    /// - Returns: False after the time limit, or if the process has ended.
+    func accepts(port: Int, within limit: Duration) async -> Bool {
+        let end = ContinuousClock.now + limit
+        while isRunning, ContinuousClock.now < end {
+            if let channel = try? await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(host: "127.0.0.1", port: port).get()
+            {
+                try? await channel.close()
+                return true
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return false
+    }
 }
 
 /// The memory of a process, from `/proc`.

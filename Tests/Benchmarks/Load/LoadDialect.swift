@@ -13,17 +13,16 @@ enum LoadDialect: Sendable {
     /// The broadcaster: text frames.
     /// - Parameter includesSender: True if the sender receives its own frames.
     case broadcast(includesSender: Bool)
+    /// XMPP: messages to rooms. Every occupant receives them, the sender too.
+    case xmpp
 
     var includesSender: Bool {
         switch self {
-        case .messages, .metadata: true
+        case .messages, .metadata, .xmpp: true
         case .typing: false
         case .broadcast(let includesSender): includesSender
         }
     }
-
-    /// True if operations go to a Strata.
-    var isStrata: Bool { if case .broadcast = self { false } else { true } }
 
     /// The meaning of a packet for the load.
     enum Event: Equatable {
@@ -42,8 +41,9 @@ enum LoadDialect: Sendable {
 
     /// Returns the meaning of a packet.
     func read(_ packet: UnsafeRawBufferPointer) -> Event {
-        if case .broadcast = self {
-            return OperationMark.find(in: packet).map { .delivery($0, position: nil) } ?? .other
+        switch self {
+        case .broadcast, .xmpp: return OperationMark.find(in: packet).map { .delivery($0, position: nil) } ?? .other
+        case .messages, .metadata, .typing: break
         }
         guard packet.count > Self.typeOffset else { return .other }
         switch packet[Self.typeOffset] {
@@ -70,7 +70,7 @@ enum LoadDialect: Sendable {
             isDelivery =
                 packet[operation] == UInt8(ascii: "u")
                 && packet.end(of: "\"property\":\"metadata", from: operation, within: 600) != nil
-        case .typing, .broadcast: isDelivery = false
+        case .typing, .broadcast, .xmpp: isDelivery = false
         }
         guard isDelivery, let mark = OperationMark.find(in: packet) else { return .other }
         let position = packet.end(of: "\"position\":", from: operation, within: 400)

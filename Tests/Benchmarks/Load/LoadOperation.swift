@@ -22,6 +22,11 @@ enum LoadOperation {
         case .typing:
             return ["started", "paused"].map { frame(typing(conversation, $0)) }
         case .broadcast: return [frame(text(bytes))]
+        case .xmpp:
+            let message = """
+                <message xmlns='jabber:client' to='\(conversation)' type='groupchat' id='m'><body>\(text(bytes))</body></message>
+                """
+            return [frame(message)]
         }
     }
 

@@ -90,6 +90,11 @@ final class LoadTarget: LoadedServer {
 
     func path(ofUser user: Int, room: String, includesSender: Bool) -> String { "/?session_token=\(token(user))" }
 
+    func enter(_ socket: LoadSocket, ofUser user: Int, room: String) async throws {
+        socket.send(LoadSocket.counterRequest)
+        try await socket.awaitLive()
+    }
+
     // MARK: Conversations
 
     func makeRooms(_ plan: RoomPlan) async throws -> [String] {

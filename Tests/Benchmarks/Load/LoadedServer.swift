@@ -2,7 +2,7 @@
 import Foundation
 import StrataCommand
 
-/// A server under load: a Strata (``LoadTarget``), or a baseline (``BaselineServer``).
+/// A server under load: a Strata (``LoadTarget``), or a baseline (``BaselineServer``, ``XMPPServer``).
 protocol LoadedServer: Sendable {
     /// The addresses of its gateways, at least one.
     var addresses: [LoadAddress] { get }
@@ -14,11 +14,23 @@ protocol LoadedServer: Sendable {
     /// The path of a socket's handshake.
     func path(ofUser user: Int, room: String, includesSender: Bool) -> String
 
+    /// The WebSocket subprotocol.
+    var protocolName: String { get }
+
+    /// Prepares an open socket for the load.
+    func enter(_ socket: LoadSocket, ofUser user: Int, room: String) async throws
+
     /// The session token of a user; empty: the server has no sessions.
     func token(_ user: Int) -> String
 
     /// The use of the server's processes so far; nil: they are on another machine.
     func account() -> ProcessAccount?
+}
+
+extension LoadedServer {
+    var protocolName: String { LoadSocket.layer }
+
+    func enter(_ socket: LoadSocket, ofUser user: Int, room: String) async throws {}
 }
 
 /// The use of processes by service.

@@ -128,11 +128,11 @@ final class RoomLoad: Sendable {
     private func socket(_ room: Int, _ slot: Int, on eventLoop: any EventLoop) async throws -> LoadSocket {
         let addresses = server.addresses
         let address = addresses[(plan.isSpread ? slot : room) % addresses.count]
-        let path = server.path(
-            ofUser: plan.user(slot, of: room), room: conversations[room], includesSender: dialect.includesSender)
+        let (user, conversation) = (plan.user(slot, of: room), conversations[room])
+        let path = server.path(ofUser: user, room: conversation, includesSender: dialect.includesSender)
         let socket = try await LoadSocket.open(
-            address, path: path, saying: dialect.isStrata ? LoadSocket.counterRequest : nil, on: eventLoop)
-        if dialect.isStrata { try await socket.awaitLive() }
+            address, path: path, protocolName: server.protocolName, saying: nil, on: eventLoop)
+        try await server.enter(socket, ofUser: user, room: conversation)
         return socket
     }
 

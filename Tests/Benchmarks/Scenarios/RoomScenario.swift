@@ -11,6 +11,8 @@ struct RoomScenario: Sendable {
     var rates: [Double]
     /// Operations of each sender in flight in a closed loop.
     var window: Int
+    /// True if an XMPP server gets the same load, if it is installed.
+    var hasXMPP = false
 
     /// The services whose memory is shown: those that could grow with the load.
     private static let services: Set = ["gateway", "conversations", "metadata", "presence"]
@@ -31,7 +33,7 @@ struct RoomScenario: Sendable {
     static func chat(_ settings: ScenarioSettings) -> RoomScenario {
         RoomScenario(
             name: "chat", plan: RoomPlan(rooms: 40, members: 5, senders: 5, bytes: settings.bytes), kind: .messages,
-            rates: [1000, 10_000], window: 2)
+            rates: [1000, 10_000], window: 2, hasXMPP: true)
     }
 
     /// One sender and 250 participants in each of four conversations, 10 messages per second each.
@@ -55,34 +57,44 @@ struct RoomScenario: Sendable {
             kind: .metadata, rates: [5000], window: 1)
     }
 
-    /// Measures the scenario beside the broadcaster and, if the database is on this machine, beside `pgbench`.
+    /// Measures the scenario beside its baselines. Without a system of this machine there are none, because the network
+    /// lies between.
     func run(_ context: ScenarioContext) async throws -> ScenarioReport {
         try await context.withTarget { target in
             try await context.withBroadcaster { broadcaster in
-                let dialect = dialect(target)
-                let load = try await RoomLoad.open(target, plan, dialect, on: context.loops)
-                var other: RoomLoad?
-                if let broadcaster {
-                    let echoing = LoadDialect.broadcast(includesSender: dialect.includesSender)
-                    other = try await RoomLoad.open(broadcaster, plan, echoing, on: context.loops)
+                try await context.withXMPP(hasXMPP) { xmpp in
+                    try await run(context, target, broadcaster, xmpp)
                 }
-                var variants: [ScenarioVariant] = []
-                for rate in context.settings.rates(rates) {
-                    let title = "\(Report.text(rate)) deliveries/s"
-                    variants += pair(title, .rate(rate / receivers(dialect)), load, other, context.settings)
-                }
-                if context.settings.isSaturated {
-                    let mode = LoadMode.closed(window: context.settings.window ?? window)
-                    variants += pair("saturated", mode, load, other, context.settings)
-                    variants += try await statements(target, context.settings)
-                }
-                let reports = try await ScenarioVariant.interleave(variants, runs: context.settings.runs)
-                try await load.close()
-                try await other?.close()
-                try target.system?.checkProcesses()
-                return ScenarioReport(name: name, unit: "1,000 deliveries", variants: reports)
             }
         }
+    }
+
+    private func run(
+        _ context: ScenarioContext, _ target: LoadTarget, _ broadcaster: BaselineServer?, _ xmpp: XMPPServer?
+    ) async throws -> ScenarioReport {
+        let dialect = dialect(target)
+        let load = try await RoomLoad.open(target, plan, dialect, on: context.loops)
+        var others: [(name: String, load: RoomLoad)] = []
+        if let broadcaster {
+            let echoing = LoadDialect.broadcast(includesSender: dialect.includesSender)
+            others.append(("broadcaster", try await RoomLoad.open(broadcaster, plan, echoing, on: context.loops)))
+        }
+        if let xmpp { others.append(("XMPP server", try await RoomLoad.open(xmpp, plan, .xmpp, on: context.loops))) }
+        var variants: [ScenarioVariant] = []
+        for rate in context.settings.rates(rates) {
+            let title = "\(Report.text(rate)) deliveries/s"
+            variants += group(title, .rate(rate / receivers(dialect)), load, others, context.settings)
+        }
+        if context.settings.isSaturated {
+            let mode = LoadMode.closed(window: context.settings.window ?? window)
+            variants += group("saturated", mode, load, others, context.settings)
+            variants += try await statements(target, context.settings)
+        }
+        let reports = try await ScenarioVariant.interleave(variants, runs: context.settings.runs)
+        try await load.close()
+        for other in others { try await other.load.close() }
+        try target.system?.checkProcesses()
+        return ScenarioReport(name: name, unit: "1,000 deliveries", variants: reports)
     }
 
     private func dialect(_ target: LoadTarget) -> LoadDialect {
@@ -104,17 +116,15 @@ struct RoomScenario: Sendable {
         }
     }
 
-    /// Returns the variants of one mode: Strata, and the broadcaster.
-    private func pair(
-        _ title: String, _ mode: LoadMode, _ load: RoomLoad, _ other: RoomLoad?, _ settings: ScenarioSettings
+    /// Returns the variants of one mode: Strata, and the other servers.
+    private func group(
+        _ title: String, _ mode: LoadMode, _ load: RoomLoad, _ others: [(name: String, load: RoomLoad)],
+        _ settings: ScenarioSettings
     ) -> [ScenarioVariant] {
-        let baseline = "broadcaster, \(title)"
-        var comparisons = [Comparison(FigureName.processorTime, to: baseline)]
-        if !mode.isFixedRate {
-            comparisons.append(Comparison(FigureName.deliveries, to: baseline))
-            if let statement {
-                comparisons.append(Comparison(kind.operation, to: statement, baselineFigure: FigureName.statements))
-            }
+        let figures = [FigureName.processorTime] + (mode.isFixedRate ? [] : [FigureName.deliveries])
+        var comparisons = others.flatMap { other in figures.map { Comparison($0, to: "\(other.name), \(title)") } }
+        if !mode.isFixedRate, let statement {
+            comparisons.append(Comparison(kind.operation, to: statement, baselineFigure: FigureName.statements))
         }
         let system = (load.server as? LoadTarget)?.system
         let own = ScenarioVariant(title: title, comparisons: comparisons) {
@@ -125,8 +135,10 @@ struct RoomScenario: Sendable {
             }
             return result
         }
-        guard let other else { return [own] }
-        return [own, ScenarioVariant(title: baseline) { try await measure(other, mode, settings) }]
+        return [own]
+            + others.map { other in
+                ScenarioVariant(title: "\(other.name), \(title)") { try await measure(other.load, mode, settings) }
+            }
     }
 
     private func measure(_ load: RoomLoad, _ mode: LoadMode, _ settings: ScenarioSettings) async throws -> RunResult {

@@ -86,6 +86,24 @@ struct ScenarioContext: Sendable {
         return try result.get()
     }
 
+    /// Runs a scenario with an XMPP server as a further baseline; without one (nil) if it is not wanted or not
+    /// installed, or if the target is remote.
+    func withXMPP<Value>(_ isWanted: Bool, _ body: (XMPPServer?) async throws -> Value) async throws -> Value {
+        guard isWanted, remote == nil else { return try await body(nil) }
+        guard let server = try await XMPPServer.start() else {
+            Progress.print("no XMPP server, because ejabberd is not installed (apt-get install ejabberd)")
+            return try await body(nil)
+        }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body(server))
+        } catch {
+            result = .failure(error)
+        }
+        await server.stop()
+        return try result.get()
+    }
+
     /// Throws if the target is remote, because the scenario reads its processes.
     func requireLocal(_ scenario: String) throws {
         guard remote == nil else { throw BenchProblem("\(scenario) needs a system of this machine, without --url") }

@@ -61,17 +61,20 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             receiveBuffer: receiveBuffer, from: address, on: group)
     }
 
+    /// The subprotocol of Strata.
+    static let layer = "layer-3.0"
     /// A request without effect.
     static let counterRequest = "{\"type\":\"request\",\"body\":{\"request_id\":\"r0\",\"method\":\"Counter.read\"}}"
 
     /// Connects and upgrades.
     /// - Parameters:
     ///   - path: The path of the handshake, with its query.
+    ///   - protocolName: The subprotocol.
     ///   - first: The first request. nil: none.
     ///   - receiveBuffer: The size of the kernel's receive buffer in bytes. nil: chosen by the system.
     ///   - source: The local address. nil: chosen by the system.
     static func open(
-        _ server: LoadAddress, path: String, saying first: String?, receiveBuffer: Int? = nil,
+        _ server: LoadAddress, path: String, protocolName: String = layer, saying first: String?, receiveBuffer: Int? = nil,
         from source: String? = nil, on group: any EventLoopGroup
     ) async throws -> LoadSocket {
         let loop = group.next()
@@ -96,7 +99,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         }
         let request = """
             GET \(path) HTTP/1.1\r\nHost: \(server.name)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n
+            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: \(protocolName)\r\n\r\n
             """
         try await loop.submit { socket.channel = channel }.get()
         try await channel.writeAndFlush(ByteBuffer(string: request))
@@ -123,6 +126,28 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) { self.replay.succeed(false) }
         defer { timeout.cancel() }
         return try await replay.futureResult.get()
+    }
+
+    /// Sends a text frame and waits for a packet that contains a text.
+    func exchange(_ request: String, until text: StaticString) async throws {
+        guard let channel else { throw BenchProblem("not connected") }
+        let answer = channel.eventLoop.makePromise(of: Void.self)
+        try await channel.eventLoop
+            .submit {
+                self.onPacket = { packet in
+                    guard packet.end(of: text) != nil else { return }
+                    self.onPacket = nil
+                    answer.succeed()
+                }
+                channel.closeFuture.whenComplete { _ in answer.fail(BenchProblem("the connection was closed")) }
+            }
+            .get()
+        send(request)
+        let timeout = channel.eventLoop.scheduleTask(in: .seconds(20)) {
+            answer.fail(BenchProblem("no answer to \(request.prefix(60))"))
+        }
+        defer { timeout.cancel() }
+        try await answer.futureResult.get()
     }
 
     /// Waits for the first packet: the socket receives what happens from then on.
