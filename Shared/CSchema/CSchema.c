@@ -57,6 +57,9 @@ static const struct StrataScript functions[] = {
     {0, "messages", (const unsigned char[]){
 #embed "../Schema/Functions/messages.sql" suffix(, 0)
     }},
+    {0, "sending", (const unsigned char[]){
+#embed "../Schema/Functions/sending.sql" suffix(, 0)
+    }},
     {0, "message_deletion", (const unsigned char[]){
 #embed "../Schema/Functions/message_deletion.sql" suffix(, 0)
     }},

@@ -36,6 +36,31 @@ public struct WriteStatement: Sendable {
         }
     }
 
+    /// A function that carries out several executions of a statement. See ``Postgres/Statement/Batch``.
+    public struct Batch: Sendable {
+        let function: String
+        let elements: [Statement.Batch.Element]
+        let minimum: Int
+
+        /// - Parameters:
+        ///   - function: the function's name, with its schema. Its columns are `execution` and those of the statement's
+        ///     function.
+        ///   - elements: the types of its arrays.
+        ///   - minimum: the number of executions from which it is cheaper.
+        public init(function: String, elements: [Statement.Batch.Element], minimum: Int) {
+            self.function = function
+            self.elements = elements
+            self.minimum = minimum
+        }
+
+        fileprivate func form(of columns: String) -> Statement.Batch {
+            let arguments = (1...elements.count).map { "$\($0)" }.joined(separator: ", ")
+            return Statement.Batch(
+                sql: "SELECT r.execution, \(columns) FROM \(function)(\(arguments)) r", elements: elements,
+                minimum: minimum)
+        }
+    }
+
     /// The outcome and log positions of a change, as stored in its idempotency record: SQL expressions over the
     /// function's row, `r`, and the parameters.
     public struct RecordExpressions: Sendable {
@@ -74,10 +99,12 @@ public struct WriteStatement: Sendable {
     ///   - recorded: the positions that webhooks report. nil: the position of `record` if it names a conversation,
     ///     otherwise none.
     ///   - isIdempotent: true if ``direct`` may be retried. ``idempotent`` always may.
+    ///   - batch: the function that carries out several executions of ``direct``, with arrays of its parameters. nil:
+    ///     none.
     public init(
         _ name: String, columns: String, function: String, arguments: [String], record: RecordExpressions,
         recorded: Recorded? = nil,
-        isIdempotent: Bool = false
+        isIdempotent: Bool = false, batch: Batch? = nil
     ) {
         let recorded = recorded ?? Recorded(position: record.conversation == "NULL" ? "NULL" : record.position)
         let recording =
@@ -88,7 +115,8 @@ public struct WriteStatement: Sendable {
             \(arguments[0]), \(record.conversation), \(recorded.first), \(recorded.last)) w
             """
         let direct = "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r"
-        self.direct = Statement(name, sql: direct, isIdempotent: isIdempotent)
+        self.direct = Statement(
+            name, sql: direct, isIdempotent: isIdempotent, batch: batch?.form(of: columns))
         directRecorded =
             recording.map { Statement("\(name).recorded", sql: "\(direct) \($0)", isIdempotent: isIdempotent) }
             ?? self.direct

@@ -40,6 +40,9 @@ public struct QueryCheck: Sendable {
                 Form(statement: Query.statement.direct, parameters: query.parameters),
                 Form(statement: idempotent.statement, parameters: idempotent.parameters),
             ]
+            + (Query.statement.direct.batchStatement.map {
+                [Form(statement: $0, parameters: query.parameters.map(\.batch))]
+            } ?? [])
             + (recorded.name == Query.statement.direct.name
                 ? []
                 : [
@@ -48,7 +51,7 @@ public struct QueryCheck: Sendable {
                 ])
         row = Query.Row.self
         // WriteResult reads these columns of a change with an idempotency key.
-        unread = ["told_position", "told_user_position"]
+        unread = ["told_position", "told_user_position", "execution"]
     }
 
     /// The checked statements.
@@ -100,6 +103,17 @@ public struct QueryCheck: Sendable {
 }
 
 extension Value {
+    /// The parameter of a batch with one execution that has this parameter.
+    fileprivate var batch: Value {
+        switch self {
+        case .text(let text): .textArray([text])
+        case .uuid(let uuid): .uuidArray([uuid])
+        case .int8(let number): .int8Array([number])
+        case .bytes(let bytes): .bytesArray([bytes])
+        default: self
+        }
+    }
+
     /// The SQL types of parameters that accept the value.
     fileprivate var types: Set<String> {
         switch self {

@@ -223,7 +223,7 @@ struct DelayMessage: PostgresQuery {
         return [
             .uuid(sent.app.rawValue), .actor(sent.user), .uuid(sent.conversation.rawValue),
             .uuid(sent.message.rawValue), .bytes(sent.parts),
-            Value(sent.notification), Value(sent.contents?.map(\.rawValue)), Value(message.senderName), .int8(delay),
+            Value(sent.notification), Value(message.contents?.map(\.rawValue)), Value(message.senderName), .int8(delay),
             .int8(typing),
             Value(limit),
         ]

@@ -69,10 +69,11 @@ struct MessageHandler: CallHandler {
         let stored = try MessageParts.encode(parts)
         let query = SendMessage(
             app: caller.app, user: caller.user, conversation: conversation, message: id, parts: stored,
-            notification: request.hasNotification ? request.notification : nil, origin: caller.origin,
-            contents: contents.isEmpty ? nil : contents,
-            mayWaitForID: !contents.isEmpty)
-        guard let written = try await store(query, as: request, for: caller) else { return nil }
+            notification: request.hasNotification ? request.notification : nil, origin: caller.origin)
+        guard
+            let written = try await store(
+                query, contents: contents.isEmpty ? nil : contents, as: request, for: caller)
+        else { return nil }
         let row = written.row
         if request.byServer { try Self.checkSender(row.outcome) }
         try Refusal.check(row.outcome, what: "conversation")
@@ -104,26 +105,24 @@ struct MessageHandler: CallHandler {
     /// which no statement may wait for a message id that another transaction is using. Such a statement is repeated in
     /// its own transaction.
     private func store(
-        _ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller
+        _ query: SendMessage, contents: [ContentID]?, as request: ProtoSendMessageRequest, for caller: Caller
     ) async throws -> WriteResult<SendMessage.Row>? {
         if request.byServer {
             // Use a separate transaction: the lookups for a sender who is not a participant must not delay a group.
-            var query = query
-            query.mayWaitForID = true
             return try await support.write(
-                SendServerMessage(message: query, senderName: request.hasSenderName ? request.senderName : nil),
+                SendServerMessage(
+                    message: query, contents: contents, senderName: request.hasSenderName ? request.senderName : nil),
                 for: caller)
         }
-        guard !query.mayWaitForID else { return try await support.write(query, for: caller) }
+        let alone = SendMessageAlone(message: query, contents: contents)
+        guard contents == nil else { return try await support.write(alone, for: caller) }
         guard
             let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey))
         else { return nil }
         if written.row.outcome != "busy_id" { return written }
         // A statement that waits for another transaction runs in the large pool, where no list or replay needs the
         // connection.
-        var query = query
-        query.mayWaitForID = true
-        return try await support.write(query, for: caller, on: .large)
+        return try await support.write(alone, for: caller, on: .large)
     }
 
     /// Stores a message of an app's own server for later sending.
@@ -147,14 +146,13 @@ struct MessageHandler: CallHandler {
         let sent = SendMessage(
             app: caller.app, user: caller.user, conversation: conversation, message: id,
             parts: try MessageParts.encode(parts),
-            notification: message.hasNotification ? message.notification : nil, origin: nil,
-            contents: contents.isEmpty ? nil : contents,
-            mayWaitForID: true)
+            notification: message.hasNotification ? message.notification : nil, origin: nil)
         let rows = try await database.runExclusive(
             DelayMessage(
-                message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil),
-                delay: request.delayMs,
-                typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
+                message: SendServerMessage(
+                    message: sent, contents: contents.isEmpty ? nil : contents,
+                    senderName: message.hasSenderName ? message.senderName : nil),
+                delay: request.delayMs, typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
         let row = try support.row(rows)
         let outcome = row.outcome
         try Self.checkSender(outcome)

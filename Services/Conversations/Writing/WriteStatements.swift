@@ -198,6 +198,8 @@ struct MarkAllRead: WriteQuery {
     }
 }
 
+/// Sends a message without content, in a transaction shared with other statements. Outcome `busy_id`: another
+/// transaction is using the id; ``SendMessageAlone`` waits for it.
 struct SendMessage: WriteQuery {
     let app: AppID
     let user: UserID
@@ -206,27 +208,28 @@ struct SendMessage: WriteQuery {
     let parts: [UInt8]
     let notification: String?
     let origin: Change.Origin?
-    let contents: [ContentID]?
-    /// True if the statement may wait for another transaction that uses the message id.
-    var mayWaitForID: Bool
 
     fileprivate static let columns = """
         r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
         r.bad_content, \(MessageRow.selected(from: "r.message", prefix: "m_")), r.hidden_from,
         r.number_uncounted, r.number_hidden
         """
+    fileprivate static let record = WriteStatement.RecordExpressions(
+        conversation: "$3", position: "r.position", object: "$4")
 
     static let statement = WriteStatement(
         "message.send", columns: columns, function: "conversations.send_message",
-        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
-        record: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
-        isIdempotent: true)
+        arguments: (1...8).map { "$\($0)" } + ["NULL", "false"], record: record, isIdempotent: true,
+        // A batch of 6 costs PostgreSQL as much time as 6 statements; one of 8 costs 0.75 of it, one of 32 less than
+        // half.
+        batch: WriteStatement.Batch(
+            function: "conversations.send_messages",
+            elements: [.uuid, .text, .uuid, .uuid, .bytes, .text, .int8, .int8], minimum: 8))
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
-            Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)),
-            .bool(mayWaitForID),
+            Value(notification), Value(origin?.connection), Value(origin?.request),
         ]
     }
 
@@ -239,6 +242,20 @@ struct SendMessage: WriteQuery {
 
         enum CodingKeys: String, CodingKey { case outcome, sent, badContent, message = "m_" }
     }
+}
+
+/// Sends a message in a transaction of its own, which may wait for the content's rows and for the id.
+struct SendMessageAlone: WriteQuery {
+    let message: SendMessage
+    let contents: [ContentID]?
+
+    typealias Row = SendMessage.Row
+
+    static let statement = WriteStatement(
+        "message.send_alone", columns: SendMessage.columns, function: "conversations.send_message",
+        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "true"], record: SendMessage.record, isIdempotent: true)
+
+    var parameters: [Value] { message.parameters + [Value(contents?.map(\.rawValue))] }
 }
 
 /// The columns of a sent message.
@@ -271,6 +288,7 @@ struct SentMessage: Decodable {
 /// is the most frequent one.
 struct SendServerMessage: WriteQuery {
     let message: SendMessage
+    let contents: [ContentID]?
     /// The name of a sender that is not a user.
     let senderName: String?
 
@@ -278,11 +296,10 @@ struct SendServerMessage: WriteQuery {
 
     static let statement = WriteStatement(
         "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
-        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
-        record: WriteStatement.RecordExpressions(conversation: "$3", position: "r.position", object: "$4"),
+        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "true", "true", "$10"], record: SendMessage.record,
         isIdempotent: true)
 
-    var parameters: [Value] { message.parameters + [Value(senderName)] }
+    var parameters: [Value] { message.parameters + [Value(contents?.map(\.rawValue)), Value(senderName)] }
 }
 
 /// Deletes a message for all, or for one user.

@@ -75,6 +75,63 @@ struct ConnectionWorker {
 
     /// Runs a group. Returns false if the connection is lost; every member has then been answered or requeued.
     private mutating func run(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> Bool {
+        guard let (batch, members, rest) = Self.batch(in: group) else { return runGroup(group, on: connection) }
+        guard run(members, as: batch, on: connection) else {
+            core.requeue(rest.map(\.id), worker: index)
+            return false
+        }
+        return rest.isEmpty || runGroup(rest, on: connection)
+    }
+
+    /// Returns the members of a group that one batch can carry out, and the others. nil: there is no such batch.
+    ///
+    /// The others need a transaction of their own, because a transaction takes locks in the order of the group.
+    private static func batch(
+        in group: [PoolCore.Machine.Taken]
+    ) -> (Statement.Batch, members: [PoolCore.Machine.Taken], rest: [PoolCore.Machine.Taken])? {
+        let batched = group.lazy.map(\.payload.statement).first { $0.batch != nil }
+        guard let batched, let batch = batched.batch else { return nil }
+        let members = group.filter { $0.payload.statement.name == batched.name }
+        guard members.count >= batch.minimum else { return nil }
+        return (batch, members, group.filter { $0.payload.statement.name != batched.name })
+    }
+
+    /// Runs statements as one batch, and those that it leaves out as a group. Returns false if the connection is lost.
+    private mutating func run(
+        _ members: [PoolCore.Machine.Taken], as batch: Statement.Batch, on connection: Connection
+    ) -> Bool {
+        guard let statement = members.first?.payload.statement.batchStatement,
+            let parameters = try? EncodedParameters(
+                of: members.map(\.payload.parameters), as: batch, statement: statement.name)
+        else { return runGroup(members, on: connection) }
+        var responseWait = responseWait(for: members)
+        let outcome = connection.execute(
+            [GroupMember(statement: statement, parameters: parameters)], responseWait: &responseWait
+        ) { core.shouldInterrupt(index) }
+        switch outcome {
+        case .committed(let results):
+            guard case .success(let result)? = results.first else { return runGroup(members, on: connection) }
+            guard let rows = result.divided(among: members.count) else {
+                let name = statement.name
+                finish(members, with: members.map { _ in .failure(PostgresError(code: .fateUnknown, statement: name)) })
+                return true
+            }
+            let carriedOut = zip(members, rows).compactMap { member, rows in rows.map { (member, $0) } }
+            finish(carriedOut.map(\.0), with: carriedOut.map { .success($0.1) })
+            let leftOut = zip(members, rows).filter { $0.1 == nil }.map(\.0)
+            return leftOut.isEmpty || runGroup(leftOut, on: connection)
+        case .lost(let error, let rolledBack):
+            lose(members, after: error, rolledBack: rolledBack)
+            return false
+        case .refused:
+            // Another plan is prepared at the next use, in case this one is stale.
+            connection.forget(statement)
+            return runGroup(members, on: connection)
+        }
+    }
+
+    /// Runs statements in one transaction. Returns false if the connection is lost.
+    private mutating func runGroup(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> Bool {
         if let only = group.first, group.count == 1 { return runAlone(only, on: connection) }
         switch execute(group, on: connection) {
         case .committed(let results):

@@ -50,8 +50,8 @@ extension Rows {
         let decoder = RowDecoder(handle: handle, steps: plan.steps, planner: nil)
         return try PostgresError.decoding(type) {
             var values: [T] = []
-            values.reserveCapacity(handle.rowCount)
-            for row in 0..<handle.rowCount {
+            values.reserveCapacity(bounds.count)
+            for row in bounds {
                 decoder.begin(row)
                 values.append(try T(from: decoder))
             }

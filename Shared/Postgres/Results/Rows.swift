@@ -4,16 +4,40 @@
 public struct Rows: Sendable, RandomAccessCollection {
     let handle: ResultHandle
     let plans: RowPlans
+    /// The rows of the result that belong to this collection.
+    let bounds: Range<Int>
 
     init(_ handle: ResultHandle, plans: RowPlans = RowPlans()) {
         self.handle = handle
         self.plans = plans
+        bounds = 0..<handle.rowCount
+    }
+
+    /// Creates the row of one execution of a batch.
+    private init(_ batch: Rows, at index: Int) {
+        handle = batch.handle
+        plans = batch.plans
+        bounds = index..<index + 1
+    }
+
+    /// Divides the rows of a batch by execution.
+    /// - Returns: for each execution its row, or nil if the batch left it out. If the rows are not those of a batch:
+    ///   nil.
+    func divided(among executions: Int) -> [Rows?]? {
+        var divided = [Rows?](repeating: nil, count: executions)
+        for index in indices {
+            guard let number = try? self[index].get(0, as: Int64.self), (1...executions).contains(Int(number)),
+                divided[Int(number) - 1] == nil
+            else { return nil }
+            divided[Int(number) - 1] = Rows(self, at: index)
+        }
+        return divided
     }
 
     /// The index of the first row: always 0.
     public var startIndex: Int { 0 }
     /// The number of rows.
-    public var endIndex: Int { handle.rowCount }
+    public var endIndex: Int { bounds.count }
     /// The number of rows that the statement inserted, changed, deleted or returned.
     public var affectedRows: Int { handle.affectedRows }
     /// The names of the columns, in order.
@@ -21,8 +45,8 @@ public struct Rows: Sendable, RandomAccessCollection {
 
     /// Returns the row at `position`, which must be within the bounds.
     public subscript(position: Int) -> Row {
-        precondition(position >= 0 && position < handle.rowCount, "row out of range")
-        return Row(handle: handle, index: position)
+        precondition(position >= 0 && position < bounds.count, "row out of range")
+        return Row(handle: handle, index: bounds.lowerBound + position)
     }
 }
 

@@ -38,16 +38,38 @@ struct EncodedParameters: Sendable {
         }
         bytes.reserveCapacity(values.reduce(0) { $0 + Self.headerSize + 1 + Self.sizeHint($1) })
         for value in values {
-            let header = bytes.count
-            for _ in 0..<Self.headerSize { bytes.append(0) }
+            let header = beginField()
             let format = try append(value, statement: statement)
-            let length = bytes.count - header - Self.headerSize
-            guard bytes.count <= Self.maximumBytes else { throw Self.error("parameters too large", in: statement) }
-            store(format == nil ? -1 : Int32(length), at: header)
-            store(Self.type(of: value), at: header + 4)
-            bytes[header + 8] = format ?? 0
-            bytes.append(0)
-            count += 1
+            try endField(header, type: Self.type(of: value), format: format, statement: statement)
+        }
+    }
+
+    /// Creates the parameters of a batch: arrays of the values of several executions.
+    init(of executions: [EncodedParameters], as batch: Statement.Batch, statement: String) throws(PostgresError) {
+        var arrays = [[UInt8]](repeating: [], count: batch.elements.count)
+        var nulls = [Bool](repeating: false, count: batch.elements.count)
+        for execution in executions {
+            guard execution.count == arrays.count else { throw Self.error("parameters not for a batch", in: statement) }
+            var fits = true
+            execution.bytes.withUnsafeBytes { buffer in
+                Self.forEach(in: buffer, count: execution.count) { index, field in
+                    fits = fits && (field.type == 0 || field.type == batch.elements[index].oid)
+                    nulls[index] = nulls[index] || field.start == nil
+                    withUnsafeBytes(of: (field.start == nil ? -1 : field.length).bigEndian) {
+                        arrays[index].append(contentsOf: $0)
+                    }
+                    let value = UnsafeRawBufferPointer(start: field.start, count: Int(field.length))
+                    arrays[index].append(contentsOf: value)
+                }
+            }
+            guard fits else { throw Self.error("parameters not for a batch", in: statement) }
+        }
+        for (index, array) in arrays.enumerated() {
+            let header = beginField()
+            appendArrayHeader(
+                count: executions.count, element: batch.elements[index].oid, hasNull: nulls[index])
+            bytes.append(contentsOf: array)
+            try endField(header, type: batch.elements[index].arrayOID, format: 1, statement: statement)
         }
     }
 
@@ -98,6 +120,26 @@ struct EncodedParameters: Sendable {
             }
         }
         return types
+    }
+
+    /// Appends space for the header of a parameter, and returns its offset.
+    private mutating func beginField() -> Int {
+        for _ in 0..<Self.headerSize { bytes.append(0) }
+        return bytes.count - Self.headerSize
+    }
+
+    /// Writes the header of a parameter whose bytes are the last ones.
+    /// - Parameter format: nil for NULL.
+    private mutating func endField(
+        _ header: Int, type: UInt32, format: UInt8?, statement: String
+    ) throws(PostgresError) {
+        let length = bytes.count - header - Self.headerSize
+        guard bytes.count <= Self.maximumBytes else { throw Self.error("parameters too large", in: statement) }
+        store(format == nil ? -1 : Int32(length), at: header)
+        store(type, at: header + 4)
+        bytes[header + 8] = format ?? 0
+        bytes.append(0)
+        count += 1
     }
 
     /// Returns the type of a value. The type of a text is left to inference, so that it can be used for any type with a

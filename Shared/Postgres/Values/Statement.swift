@@ -19,12 +19,53 @@ public struct Statement: Sendable, Hashable {
     /// True if running the statement twice has the effect of running it once. It is then repeated if its connection is
     /// lost.
     public let isIdempotent: Bool
+    /// The form for several executions at once. nil: none.
+    public let batch: Batch?
+
+    /// A form of a statement that carries out several executions in one.
+    ///
+    /// Its parameters are arrays with the executions' values of the parameter of the same number. The first column of
+    /// its result is the number of an execution, an `int8` from 1; the statement's columns follow. An execution has one
+    /// row, or none if the batch left it out without an effect. The pool then runs it individually.
+    public struct Batch: Sendable, Hashable {
+        /// The type of a parameter of the statement.
+        public enum Element: Sendable {
+            /// `bytea`
+            case bytes
+            /// `int8`
+            case int8
+            /// `text`
+            case text
+            /// `uuid`
+            case uuid
+        }
+
+        let sql: String
+        let elements: [Element]
+        let minimum: Int
+
+        /// - Parameters:
+        ///   - sql: the SQL text.
+        ///   - elements: the types of the statement's parameters.
+        ///   - minimum: the number of executions from which the batch is cheaper than individual executions.
+        public init(sql: String, elements: [Element], minimum: Int) {
+            self.sql = sql
+            self.elements = elements
+            self.minimum = minimum
+        }
+    }
 
     /// Creates a statement.
-    public init(_ name: String, sql: String, isIdempotent: Bool = false) {
+    public init(_ name: String, sql: String, isIdempotent: Bool = false, batch: Batch? = nil) {
         self.name = name
         self.sql = sql
         self.isIdempotent = isIdempotent
+        self.batch = batch
+    }
+
+    /// The statement of ``batch``.
+    package var batchStatement: Statement? {
+        batch.map { Statement("\(name).batch", sql: $0.sql, isIdempotent: isIdempotent) }
     }
 }
 

@@ -66,3 +66,23 @@ enum OID {
     static let uuidArray: UInt32 = 2951
     static let jsonb: UInt32 = 3802
 }
+
+extension Statement.Batch.Element {
+    var oid: UInt32 {
+        switch self {
+        case .bytes: OID.bytea
+        case .int8: OID.int8
+        case .text: OID.text
+        case .uuid: OID.uuid
+        }
+    }
+
+    var arrayOID: UInt32 {
+        switch self {
+        case .bytes: OID.byteaArray
+        case .int8: OID.int8Array
+        case .text: OID.textArray
+        case .uuid: OID.uuidArray
+        }
+    }
+}

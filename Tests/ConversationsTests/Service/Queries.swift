@@ -50,6 +50,10 @@ enum Queries {
             MarkAllRead(app: app, user: user, conversation: conversation, upTo: 1, audienceLimit: 1, origin: origin)),
     ]
 
+    private static let sending = SendMessage(
+        app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x",
+        origin: origin)
+
     private static let messages: [QueryCheck] = [
         QueryCheck(GetMessage(app: app, user: user, message: message)),
         QueryCheck(
@@ -69,25 +73,12 @@ enum Queries {
             GiveReceipts(
                 app: app, user: user, conversation: conversation, messages: [message], status: 2, audienceLimit: 1,
                 origin: origin)),
-        QueryCheck(
-            SendMessage(
-                app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x",
-                origin: origin,
-                contents: [content], mayWaitForID: true)),
-        QueryCheck(
-            SendServerMessage(
-                message: SendMessage(
-                    app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x",
-                    origin: origin,
-                    contents: [content], mayWaitForID: true), senderName: "Concierge")),
+        QueryCheck(sending), QueryCheck(SendMessageAlone(message: sending, contents: [content])),
+        QueryCheck(SendServerMessage(message: sending, contents: [content], senderName: "Concierge")),
         QueryCheck(
             DelayMessage(
-                message: SendServerMessage(
-                    message: SendMessage(
-                        app: app, user: user, conversation: conversation, message: message, parts: [1],
-                        notification: "x", origin: origin,
-                        contents: [content], mayWaitForID: true), senderName: "Concierge"), delay: 1, typing: 1,
-                limit: 1)),
+                message: SendServerMessage(message: sending, contents: [content], senderName: "Concierge"), delay: 1,
+                typing: 1, limit: 1)),
         QueryCheck(DueDelayed(after: app, apps: 1, limit: 1)), QueryCheck(SendDelayed(message: UUID())),
         QueryCheck(PutOffDelayed(message: UUID())),
         QueryCheck(TypeDelayed(app: app, limit: 1)),
