@@ -61,9 +61,10 @@ final class XMPPServer: LoadedServer {
         func entries(of directory: String) -> [String] {
             ((try? manager.contentsOfDirectory(atPath: directory)) ?? []).map { "\(directory)/\($0)" }
         }
-        return (["/usr/lib"] + entries(of: "/usr/lib")).first { directory in
-            entries(of: directory).contains { manager.fileExists(atPath: $0 + "/ebin/ejabberd.app") }
-        }
+        return (["/usr/lib"] + entries(of: "/usr/lib"))
+            .first { directory in
+                entries(of: directory).contains { manager.fileExists(atPath: $0 + "/ebin/ejabberd.app") }
+            }
     }
 
     private static func configuration(port: Int, postgres: Int) -> String {

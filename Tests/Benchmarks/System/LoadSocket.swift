@@ -74,8 +74,8 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     ///   - receiveBuffer: The size of the kernel's receive buffer in bytes. nil: chosen by the system.
     ///   - source: The local address. nil: chosen by the system.
     static func open(
-        _ server: LoadAddress, path: String, protocolName: String = layer, saying first: String?, receiveBuffer: Int? = nil,
-        from source: String? = nil, on group: any EventLoopGroup
+        _ server: LoadAddress, path: String, protocolName: String = layer, saying first: String?,
+        receiveBuffer: Int? = nil, from source: String? = nil, on group: any EventLoopGroup
     ) async throws -> LoadSocket {
         let loop = group.next()
         let socket = LoadSocket(on: loop)

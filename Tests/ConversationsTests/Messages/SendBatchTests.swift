@@ -32,9 +32,10 @@ import Testing
 
     private static func batch(_ sends: [Send], columns: String) -> String {
         let types = ["uuid[]", "text[]", "uuid[]", "uuid[]", "bytea[]", "text[]"]
-        let arrays = types.enumerated().map { index, type in
-            "ARRAY[\(sends.map { $0.arguments[index] }.joined(separator: ", "))]::\(type)"
-        }
+        let arrays = types.enumerated()
+            .map { index, type in
+                "ARRAY[\(sends.map { $0.arguments[index] }.joined(separator: ", "))]::\(type)"
+            }
         let origins = [5, 6].map { "array_fill(\($0)::bigint, ARRAY[\(sends.count)])" }
         return """
             SELECT \(columns) FROM conversations.send_messages(\((arrays + origins).joined(separator: ", "))) r
