@@ -90,6 +90,8 @@ let soak: [Target] = [
 /// need.
 let checks: [Target] = [
     library("TestTiers", "Tests/Tiers", []),
+    // Replaces the allocation functions of the program that all tests are linked into.
+    .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
     executable("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"]),
     tests("NetKitTests", ["NetKit", nioCore, nioPosix, nioEmbedded, logging]),
     tests("ModelTests", ["SeededRandom", "StrataModel"]),
@@ -144,7 +146,8 @@ let checks: [Target] = [
     tests(
         "GatewayTests",
         [
-            "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire",
+            "CAllocationCounter", "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts",
+            "StrataModel", "StrataWire",
             "RPC", "ServiceKit", "NetKit", crypto,
             hummingbird,
             httpTypes,
