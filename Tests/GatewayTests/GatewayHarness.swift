@@ -34,27 +34,8 @@ final class GatewayHarness: Sendable {
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         fanOut = FanOut(loop: loop, source: log, logger: logger)
-        // These clients are not run, so no call is ever made.
-        let group = MultiThreadedEventLoopGroup.singleton
-        func client(_ name: String) -> RPCClient {
-            let secret = String(repeating: "x", count: 32)
-            return RPCClient(
-                configuration: RPCClientConfiguration(
-                    target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: name),
-                eventLoopGroup: group, logger: logger)
-        }
-        let unreachable = RPCClientConfiguration(
-            target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32),
-            name: "none")
-        var settings = GatewaySettings(
-            publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "",
-            backends: GatewaySettings.Backends(conversations: unreachable, metadata: unreachable, presence: unreachable)
-        )
-        change(&settings)
-        services = GatewayServices(
-            conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"),
-            presence: presence ?? client("presence"),
-            settings: settings, logger: logger)
+        services = GatewayServices.underTest(
+            conversations: conversations, metadata: metadata, presence: presence, logger: logger, settings: change)
         home = SocketLoop(index: 0, loop: loop, fanOut: fanOut, services: services)
         let start = fanOut.start(registries: [registry], subscriptions: channels)
         await loop.run()
@@ -154,6 +135,39 @@ final class GatewayHarness: Sendable {
             appID: Fixture.app, user: user,
             content: isLogged ? .logged(change.position, at: change.createdAt) : .change(change))
         try await onLoop { $0.fanOut.userNoticePublished(notice) }
+    }
+}
+
+extension GatewayServices {
+    /// Returns the services of a gateway under test.
+    /// - Parameters:
+    ///   - conversations, metadata, presence: The client of the service; nil: the service cannot be called.
+    ///   - change: Modifies the default settings.
+    static func underTest(
+        conversations: RPCClient? = nil, metadata: RPCClient? = nil, presence: RPCClient? = nil, logger: Logger,
+        settings change: (inout GatewaySettings) -> Void = { _ in }
+    ) -> GatewayServices {
+        func configuration(_ name: String) -> RPCClientConfiguration {
+            RPCClientConfiguration(
+                target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]),
+                clusterSecret: String(repeating: "x", count: 32), name: name)
+        }
+        // These clients are not run, so no call is ever made.
+        func client(_ name: String) -> RPCClient {
+            RPCClient(
+                configuration: configuration(name), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                logger: logger)
+        }
+        let unreachable = configuration("none")
+        var settings = GatewaySettings(
+            publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "",
+            backends: GatewaySettings.Backends(conversations: unreachable, metadata: unreachable, presence: unreachable)
+        )
+        change(&settings)
+        return GatewayServices(
+            conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"),
+            presence: presence ?? client("presence"),
+            settings: settings, logger: logger)
     }
 }
 
