@@ -8,9 +8,9 @@ enum AllocationCount {
     static var isAvailable: Bool { strata_counts_allocations() }
 
     #if DEBUG
-        static let isDebugBuild = true
+    static let isDebugBuild = true
     #else
-        static let isDebugBuild = false
+    static let isDebugBuild = false
     #endif
 
     /// The number of allocations that the calling thread has made.

@@ -29,7 +29,9 @@ struct AllocationTests {
                 AllocationCount.mean { _ in
                     UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64).deallocate()
                 },
-                AllocationCount.mean { _ in free(strdup("a text of the C library")) },
+                AllocationCount.mean { _ in
+                    if let program = CommandLine.unsafeArgv[0] { free(strdup(program)) }
+                },
                 Self.allocations(whileAnotherThreadMakes: 100_000)
             )
         }
@@ -59,6 +61,16 @@ struct AllocationTests {
         let table = counts.map { Self.line(of: $0, count: $1) }.joined(separator: "\n")
         let isEverythingWithin = counts.allSatisfy { Self.verdict(on: $0, count: $1) == nil }
         #expect(isEverythingWithin, "allocations of one operation:\n\(table)")
+    }
+
+    @Test("a count that deviates by more than 5 % is reported", arguments: CountedOperation.allCases)
+    func verdicts(_ operation: CountedOperation) {
+        for percent in [95.1, 100, 104.9] {
+            #expect(Self.verdict(on: operation, count: operation.threshold * percent / 100) == nil)
+        }
+        for percent in [94.9, 105.1] {
+            #expect(Self.verdict(on: operation, count: operation.threshold * percent / 100) != nil)
+        }
     }
 
     /// Returns nil if the count is within the tolerance.

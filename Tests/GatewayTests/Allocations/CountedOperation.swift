@@ -19,12 +19,13 @@ enum CountedOperation: String, CaseIterable, Sendable {
     /// The number of allocations of one operation in a debug build.
     var threshold: Double {
         switch self {
-        case .encodeMessage: 30
-        case .renderChange: 250
-        case .deliver: 3000
-        case .applyPatch: 200
-        case .parseFrame: 200
-        case .answerCall: 250
+        case .encodeMessage: 5
+        case .renderChange: 87
+        // Rounded down from 2219, so that one more for each socket exceeds the tolerance.
+        case .deliver: 2200
+        case .applyPatch: 173
+        case .parseFrame: 108
+        case .answerCall: 78
         }
     }
 
