@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import { systemClock } from "./clock.js";
 import { Connection } from "./connection.js";
-import { StrataError } from "./errors.js";
+import { StrataError, asError, invalid } from "./errors.js";
 import { LiveList, MessageList } from "./lists.js";
 import { kinds } from "./changes.js";
-import { checkValue, emptyTree, stepsOf, valueAt } from "./metadata.js";
+import { checkValue, stepsOf, valueAt } from "./metadata.js";
 import { Queue, receiptsPerRequest } from "./queue.js";
 import { Rest } from "./rest.js";
 import { conversationOf } from "./store.js";
 import { Sync } from "./sync.js";
 import { TypingReceiver, TypingSender } from "./typing.js";
 import { View } from "./view.js";
-import { identityId, isObject, randomUUID, userId } from "./wire.js";
+import { identityId, randomUUID, userId } from "./wire.js";
 
 /**
  * @typedef {import("./objects.js").Conversation} Conversation
  * @typedef {import("./objects.js").Message} Message
  * @typedef {import("./objects.js").Identity} Identity
  * @typedef {import("./changes.js").Change} Change
+ * @typedef {import("./changes.js").NewChange} NewChange
  * @typedef {import("./wire.js").JSONObject} JSONObject
  * @typedef {import("./metadata.js").MetadataStep} MetadataStep
  *
@@ -57,7 +58,7 @@ import { identityId, isObject, randomUUID, userId } from "./wire.js";
 /**
  * @typedef {object} Core The functions behind the methods of snapshots.
  * @property {() => string} me
- * @property {(change: Change) => Promise<void>} change
+ * @property {(change: NewChange) => Promise<void>} change
  * @property {(user: string) => Identity} identity
  * @property {(id: string) => Promise<Conversation>} created
  * @property {(id: string) => Map<string, import("./typing.js").TypingAction>} typists
@@ -108,22 +109,43 @@ export class StrataClient {
   #timer = null;
   /** @type {{id: string, position: number} | null} The change of the last packet. */
   #open = null;
-  /** @type {(() => void)[]} */
-  #cleanup = [];
+  /** @type {AbortController | null} Ends the reactions to the events of the page. */
+  #page = null;
 
   /** @param {ClientOptions} options */
   constructor(options) {
+    const { clock = systemClock, WebSocket = globalThis.WebSocket, storage } = options;
+    if (!WebSocket) throw invalid("WebSocket", "There is no WebSocket.");
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    const WebSocket = options.WebSocket ?? globalThis.WebSocket;
-    if (!WebSocket) throw new StrataError("invalid_property", "There is no WebSocket.", { property: "WebSocket" });
-    const request = options.fetch ?? globalThis.fetch.bind(globalThis);
-    const clock = this.#clock;
-    this.#rest = new Rest({ ...options, fetch: request, clock, signedIn: (session) => this.#emit("session", session) });
-    this.#connection = new Connection({ rest: this.#rest, WebSocket, clock, host: this.#connectionHost() });
-    this.#queue = new Queue({ host: this.#queueHost(), clock, storage: options.storage });
+    this.#clock = clock;
+    const signedIn = (/** @type {import("./rest.js").Session} */ session) => this.#emit("session", session);
+    this.#rest = new Rest({ ...options, fetch: this.fetch, clock, signedIn });
+    this.#connection = new Connection({
+      rest: this.#rest, WebSocket, clock,
+      host: {
+        opened: () => this.#opened(),
+        packet: (packet) => this.#sync?.packet(packet),
+        closed: (code) => this.#closed(code),
+        failed: (error) => this.#stop(error),
+      },
+    });
+    this.#queue = new Queue({
+      clock, storage,
+      host: {
+        send: (operation) => this.#send(operation),
+        answered: (operation, { body }) => this.#answered(operation, body ?? {}),
+        failed: (error, change) => this.#emit("failure", { error, change }),
+        changed: (change) => {
+          this.#view.touchChange(change);
+          this.#schedule();
+        },
+      },
+    });
     this.#view = new View(this.#queue, this.#core());
-    this.#typing = new TypingSender(clock, (id, action) => this.#sendTyping(id, action));
+    this.#typing = new TypingSender(clock, (id, action) => {
+      const body = { type: "typing_indicator", object: { id }, data: { action } };
+      this.#connection.send({ type: "signal", body });
+    });
     this.#typists = new TypingReceiver(clock, (conversationId, user, action) => {
       this.#emit("typing", { conversationId, userId: user, action });
       this.#schedule();
@@ -179,7 +201,7 @@ export class StrataClient {
         if (state !== "live" && state !== "closed") return;
         stop();
         if (state === "live") resolve(undefined);
-        else reject(error ?? new StrataError("closed", "The client was closed."));
+        else reject(error ?? new StrataError("closed"));
       });
     });
   }
@@ -194,22 +216,17 @@ export class StrataClient {
    * @returns {Promise<void>} Rejects if the server was not reached; then the session ends after 30 days.
    */
   async signOut() {
-    const session = this.#rest.session;
     this.#stop(null);
-    this.#queue.clear(new StrataError("closed", "The user signed out."));
-    try {
-      if (session) await this.#rest.request("DELETE", `/sessions/${session.token}`);
-    } finally {
-      this.#rest.forget();
-      this.#sync = null;
-      this.#show(null);
-    }
+    this.#queue.clear(new StrataError("closed"));
+    this.#sync = null;
+    this.#show(null);
+    await this.#rest.end();
   }
 
   /** @param {StrataError | null} error */
   #stop(error) {
     this.#isStarted = false;
-    for (const run of this.#cleanup.splice(0)) run();
+    this.#page?.abort();
     this.#connection.stop();
     this.#typing.stop();
     this.#setState("closed", error);
@@ -224,17 +241,13 @@ export class StrataClient {
 
   /** Reacts to the events of a page, where they exist. */
   #watchPage() {
-    const { document, addEventListener, removeEventListener } = /** @type {any} */ (globalThis);
-    if (typeof addEventListener !== "function") return;
-    const online = () => this.#connection.wake();
-    const offline = () => this.#connection.reconnect();
-    const visible = () => document?.visibilityState !== "hidden" && this.#connection.wake();
-    for (const [type, listener] of /** @type {const} */ ([["online", online], ["offline", offline]])) {
-      addEventListener(type, listener);
-      this.#cleanup.push(() => removeEventListener(type, listener));
-    }
-    document?.addEventListener("visibilitychange", visible);
-    this.#cleanup.push(() => document?.removeEventListener("visibilitychange", visible));
+    const { document, addEventListener } = /** @type {any} */ (globalThis);
+    this.#page = new AbortController();
+    const { signal } = this.#page;
+    addEventListener?.("online", () => this.#connection.wake(), { signal });
+    addEventListener?.("offline", () => this.#connection.reconnect(), { signal });
+    const visible = () => document.hidden || this.#connection.wake();
+    document?.addEventListener("visibilitychange", visible, { signal });
   }
 
   // Events
@@ -291,21 +304,19 @@ export class StrataClient {
 
   // Synchronization
 
-  /** @returns {import("./connection.js").ConnectionHost} */
-  #connectionHost() {
-    return {
-      opened: () => this.#opened(),
-      packet: (packet) => this.#sync?.packet(packet),
-      closed: (code) => this.#closed(code),
-      failed: (error) => this.#stop(error),
-    };
-  }
-
   #opened() {
     const me = this.#rest.session?.userId ?? "";
     if (this.#sync?.store.me !== me) {
-      const pageSize = Math.min(100, Math.max(1, this.#options.messages ?? 20));
-      this.#sync = new Sync({ me, clock: this.#clock, pageSize, host: this.#syncHost() });
+      this.#sync = new Sync({
+        me, clock: this.#clock, connection: this.#connection, rest: this.#rest, queue: this.#queue,
+        pageSize: pageSizeOf(this.#options.messages ?? 20),
+        host: {
+          signal: (body) => this.#typingReceived(body),
+          applied: (packet) => this.#applied(packet),
+          changed: () => this.#changed(),
+          live: (since) => this.#announcePresence(since),
+        },
+      });
       this.#show(this.#sync.store);
       void this.#queue.restore(me);
     }
@@ -323,29 +334,12 @@ export class StrataClient {
     if (this.#isStarted) this.#setState("offline");
   }
 
-  /** @returns {import("./sync.js").SyncHost} */
-  #syncHost() {
-    return {
-      request: (method, body, handler) => this.#connection.request(method, body, handler),
-      respond: (packet) => this.#connection.respond(packet),
-      get: (path) => this.#rest.request("GET", path),
-      reconnect: () => this.#connection.reconnect(),
-      signal: (body) => this.#typingReceived(body),
-      applied: (packet) => this.#applied(packet),
-      changed: () => this.#changed(),
-      live: (since) => this.#announcePresence(since),
-      reached: (step) => (step === "began" ? this.#queue.syncBegan() : this.#queue.syncEnded()),
-    };
-  }
-
   /** @param {JSONObject} packet */
   #applied(packet) {
     const { object, operation, data, position } = packet.body;
     const id = conversationOf(packet);
-    this.#open = id !== undefined && Number.isSafeInteger(position) ? { id, position } : null;
-    if (object?.type === "Message" && operation === "create" && isObject(data?.sender)) {
-      if (typeof data.sender.user_id === "string") this.#typists.finish(String(id), data.sender.user_id);
-    }
+    this.#open = id && position ? { id, position } : null;
+    if (id && object?.type === "Message" && operation === "create") this.#typists.finish(id, data.sender.user_id);
   }
 
   #changed() {
@@ -406,8 +400,8 @@ export class StrataClient {
     if (this.#options.confirmsDelivery === false) return;
     for (const id of conversations) {
       const conversation = this.#shown?.conversations.get(id);
-      if (!conversation?.deliveryReceipts || conversation.participants.length === 0) continue;
-      const ids = [...(this.#shown?.messagesIn(id).values() ?? [])]
+      if (!conversation?.deliveryReceipts || !conversation.participants.length) continue;
+      const ids = this.#messagesIn(id)
         .filter((one) => one.isUnread && one.statuses.get(this.userId) === 0 && !this.#delivered.has(one.id))
         .map((message) => message.id)
         .slice(0, receiptsPerRequest);
@@ -464,11 +458,6 @@ export class StrataClient {
     this.#sendPresence();
   }
 
-  /** @param {string} id @param {string} action */
-  #sendTyping(id, action) {
-    this.#connection.send({ type: "signal", body: { type: "typing_indicator", object: { id }, data: { action } } });
-  }
-
   /** @param {JSONObject} body */
   #typingReceived({ type, object, data }) {
     const [id, user, action] = [object?.id, data?.sender?.user_id, data?.action];
@@ -481,15 +470,13 @@ export class StrataClient {
 
   /**
    * Returns the live list of conversations.
-   * @param {object} [options]
-   * @param {"last_message" | "created_at"} [options.sort] - Newest first. Default: `last_message`.
-   * @param {(conversation: Conversation) => boolean} [options.where] - Returns true for conversations on the list.
+   * @param {{sort?: "last_message" | "created_at", where?: (conversation: Conversation) => boolean}} options -
+   *   `sort`: newest first, default `last_message`. `where`: returns true for conversations on the list.
    * @returns {LiveList<Conversation>}
    */
-  conversations(options = {}) {
-    const { sort = "last_message", where = () => true } = options;
+  conversations({ sort = "last_message", where = () => true } = {}) {
     /** @param {Conversation} one */
-    const time = (one) => +(sort === "last_message" ? (one.lastMessage?.sentAt ?? one.createdAt) : one.createdAt);
+    const time = (one) => +((sort === "last_message" && one.lastMessage?.sentAt) || one.createdAt);
     return this.#list(
       () => this.#current().conversations().filter(where),
       (one, other) => time(other) - time(one) || (one.id < other.id ? 1 : -1),
@@ -507,11 +494,10 @@ export class StrataClient {
 
   /**
    * Returns the live list of known users, by name.
-   * @param {{where?: (identity: Identity) => boolean}} [options] - `where`: returns true for users on the list.
+   * @param {{where?: (identity: Identity) => boolean}} options - `where`: returns true for users on the list.
    * @returns {LiveList<Identity>}
    */
-  identities(options = {}) {
-    const { where = () => true } = options;
+  identities({ where = () => true } = {}) {
     return this.#list(
       () => this.#current().identities().filter(where),
       (one, other) => one.name.localeCompare(other.name) || (one.userId < other.userId ? -1 : 1),
@@ -570,10 +556,10 @@ export class StrataClient {
 
   // Changes
 
-  /** @param {Change} change @returns {Promise<void>} */
+  /** @param {NewChange} change @returns {Promise<void>} */
   #change(change) {
     if (!this.userId) throw new StrataError("closed", "Connect before the first change.");
-    const conversation = change.conversation === undefined ? undefined : this.#resolve(change.conversation);
+    const conversation = change.conversation && this.#resolve(change.conversation);
     return this.#queue.add({ ...change, conversation, at: new Date(this.#clock.now()).toISOString() }, this.userId);
   }
 
@@ -584,9 +570,9 @@ export class StrataClient {
    * @param {NewConversation} options
    * @returns {Conversation} See its promise `created`.
    */
-  createConversation({ participants, distinct = true, metadata, deliveryReceipts = true, readReceipts = true }) {
+  createConversation({ participants, distinct = true, metadata = {}, deliveryReceipts = true, readReceipts = true }) {
     const users = participants.map(userId);
-    const tree = metadata === undefined ? emptyTree() : /** @type {any} */ (checkValue(metadata));
+    const tree = /** @type {any} */ (checkValue(metadata));
     const known = distinct ? this.#findDistinct(users) : undefined;
     if (known) {
       this.#setDifferent(known.id, tree, known.metadata);
@@ -620,45 +606,30 @@ export class StrataClient {
     if (steps.length > 0) void this.#change({ kind: "setMetadata", conversation: id, steps });
   }
 
-  /** @returns {import("./queue.js").QueueHost} */
-  #queueHost() {
-    return {
-      send: (operation) => this.#send(operation),
-      answered: (operation, answer) => this.#answered(operation, answer),
-      failed: (error, change) => this.#emit("failure", { error, change }),
-      changed: (change) => {
-        this.#view.touchChange(change);
-        this.#schedule();
-      },
-    };
-  }
-
   /** @param {import("./queue.js").Operation} operation @returns {Promise<import("./rest.js").Answer>} */
   async #send({ name, change }) {
     const { method, path, body, isPatch } = kinds[change.kind].request(change);
     try {
       return await this.#rest.request(method, path, { name, body, isPatch });
     } catch (error) {
-      if (!(error instanceof StrataError) || !isDone(error, change)) throw error;
-      return { status: 200, body: error.data, position: null, userPosition: null, next: null };
+      if (!isDone(asError(error), change)) throw error;
+      return { status: 200, body: asError(error).data, position: null, userPosition: null, next: null };
     }
   }
 
-  /** @param {import("./queue.js").Operation} operation @param {import("./rest.js").Answer} answer */
-  #answered(operation, { body }) {
-    const { kind, conversation = "", data = {}, ids = [] } = operation.change;
-    const id = isObject(body) && typeof body.id === "string" ? body.id : conversation;
-    const isStored = id === (kind === "send" ? ids[0] : conversation) && isObject(body);
-    if (isStored && Number.isSafeInteger(body.position)) {
-      operation.change = { ...operation.change, stored: { position: body.position, sentAt: String(body.sent_at) } };
+  /** @param {import("./queue.js").Operation} operation @param {JSONObject} body */
+  #answered(operation, { id, position, sent_at, metadata }) {
+    const { kind, conversation, data, ids } = operation.change;
+    if (id === (kind === "send" ? ids[0] : conversation) && Number.isSafeInteger(position)) {
+      operation.change = { ...operation.change, stored: { position, sentAt: String(sent_at) } };
       this.#view.touchChange(operation.change);
     }
-    if (kind === "createConversation" && id !== conversation) {
+    if (kind === "createConversation" && id && id !== conversation) {
       this.#aliases.set(conversation, id);
       this.#queue.move(conversation, id);
       this.#sync?.want(id);
       this.#view.show(this.#shown);
-      this.#setDifferent(id, data.metadata ?? {}, isObject(body.metadata) ? body.metadata : {});
+      this.#setDifferent(id, data.metadata, metadata ?? {});
     }
     this.#schedule();
   }
@@ -673,7 +644,7 @@ export class StrataClient {
     const touched = this.#shown?.takeTouched();
     if (touched) {
       this.#view.touch(touched);
-      for (const id of touched.messages) this.#arrived.add(id);
+      for (const id of touched.messages.values()) this.#arrived.add(id);
       for (const user of touched.identities) this.#introduced.add(user);
       for (const id of touched.conversations) this.#endTyping(id);
     }
@@ -693,12 +664,12 @@ export class StrataClient {
       typing: (id, action) => this.#typing.call(this.#resolve(id), action),
       send: (conversation, id, data) => this.#sendMessage(conversation, id, data),
       position: (id) => record(id)?.position ?? 0,
-      newest: (id) => Math.max(0, ...this.#messagesIn(id).map((message) => message.position ?? 0)),
+      newest: (id) => Math.max(0, ...this.#messagesIn(id).map((message) => message.position)),
       messages: (id, limit) => new MessageList({
         read: () => this.#current().messages(this.#resolve(id)),
         watch: (listener) => this.on("change", listener),
         hasMore: () => (record(id)?.oldest ?? 0) !== 0,
-        more: async () => this.#sync?.loadOlder(this.#resolve(id), Math.min(100, Math.max(1, limit))),
+        more: async () => this.#sync?.loadOlder(this.#resolve(id), pageSizeOf(limit)),
       }),
     };
   }
@@ -707,7 +678,7 @@ export class StrataClient {
   async #created(id) {
     await this.#creations.get(id);
     const conversation = this.conversation(id);
-    if (!conversation) throw new StrataError("not_found", "The conversation was deleted.");
+    if (!conversation) throw new StrataError("not_found");
     return conversation;
   }
 
@@ -724,12 +695,16 @@ export class StrataClient {
 }
 
 /**
+ * Returns a valid size of a page of messages.
+ * @param {number} size
+ */
+const pageSizeOf = (size) => Math.min(100, Math.max(1, size));
+
+/**
  * Returns true if a refusal means that the change was made before.
  * @param {StrataError} error
  * @param {Change} change
  */
-function isDone({ code, data }, { kind }) {
-  if (code === "id_in_use") return true;
-  if (code === "conflict") return isObject(data) && typeof data.id === "string";
-  return code === "not_found" && (kind === "deleteMessage" || kind === "deleteConversation");
-}
+const isDone = ({ code, data }, { kind }) =>
+  code === "id_in_use" || (code === "conflict" && typeof data?.id === "string") ||
+  (code === "not_found" && (kind === "deleteMessage" || kind === "deleteConversation"));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { backoff } from "./clock.js";
-import { StrataError } from "./errors.js";
+import { asError } from "./errors.js";
 import { errorOf, parseJSON } from "./rest.js";
-import { isObject } from "./wire.js";
 
 /**
  * @typedef {import("./wire.js").JSONObject} JSONObject
+ * @typedef {import("./errors.js").StrataError} StrataError
  * @typedef {(error: StrataError | null, data: any, packet: JSONObject) => void} ResponseHandler
  *
  * @typedef {object} ConnectionHost
@@ -65,10 +65,8 @@ export class Connection {
   }
 
   start() {
-    if (this.#isRunning) return;
     this.#isRunning = true;
-    this.#failures = 0;
-    void this.#open();
+    this.wake();
   }
 
   stop() {
@@ -109,9 +107,8 @@ export class Connection {
 
   /** @param {unknown} reason */
   #signInFailed(reason) {
-    const error = reason instanceof StrataError ? reason : new StrataError("network", "The sign-in failed.");
-    const isFirst = this.#openedAt === 0;
-    if (error.isTemporary || (error.code === "sign_in_failed" && !isFirst)) return this.#lose(0, error.retryAfter);
+    const error = asError(reason);
+    if (error.isTemporary || (error.code === "sign_in_failed" && this.#openedAt)) return this.#lose(0, error.retryAfter);
     this.stop();
     this.#host.failed(error);
   }
@@ -170,11 +167,10 @@ export class Connection {
     if (wasOpen) this.#host.closed(code);
   }
 
-  /** @param {unknown} data */
+  /** @param {any} data */
   #received(data) {
     this.#heard();
-    const packet = typeof data === "string" ? parseJSON(data) : undefined;
-    this.#host.packet(packet);
+    this.#host.packet(parseJSON(data));
   }
 
   /**
@@ -182,10 +178,10 @@ export class Connection {
    * @param {JSONObject} packet
    */
   respond(packet) {
-    const body = isObject(packet.body) ? packet.body : {};
-    const handler = this.#handlers.get(body.request_id);
-    this.#handlers.delete(body.request_id);
-    handler?.(body.success === true ? null : errorOf(body.data), body.data, packet);
+    const { request_id, success, data } = packet.body ?? {};
+    const handler = this.#handlers.get(request_id);
+    this.#handlers.delete(request_id);
+    handler?.(success === true ? null : errorOf(data), data, packet);
   }
 
   #heard() {

@@ -15,23 +15,24 @@
 export class StrataError extends Error {
   /**
    * @param {string} code - The error code.
-   * @param {string} [message] - An English sentence for people.
+   * @param {string} [message] - An English sentence for people. Default: the code.
    * @param {{status?: number, property?: string, data?: any, retryAfter?: number, cause?: unknown}} [details]
    */
   constructor(code, message = code, details = {}) {
-    const { status = 0, property, data, retryAfter, cause } = details;
-    super(message, cause === undefined ? undefined : { cause });
+    super(message, details);
     this.name = "StrataError";
     /** @type {string} The error code. Decide by it, never by the message. */
     this.code = code;
     /** @type {number} The HTTP status; 0 if there was no answer. */
-    this.status = status;
+    this.status = details.status ?? 0;
     /** @type {string | undefined} The path of the refused property, such as `parts.0.body`. */
-    this.property = property;
+    this.property = details.property;
     /** @type {any} The `data` member of the server's error object. */
-    this.data = data;
+    this.data = details.data;
     /** @type {number | undefined} The delay that the server requests, in milliseconds. */
-    this.retryAfter = retryAfter;
+    this.retryAfter = details.retryAfter;
+    /** True if the sign-in before the request failed, and not the request. */
+    this.isSignIn = false;
   }
 
   /**
@@ -43,5 +44,26 @@ export class StrataError extends Error {
   }
 }
 
-/** The error for JSON of an unexpected shape. It never leaves the client. */
-export class Malformed extends Error {}
+/**
+ * Returns an error for an argument of the app.
+ * @param {string} property
+ * @param {string} message
+ */
+export const invalid = (property, message) => new StrataError("invalid_property", message, { property });
+
+/**
+ * Returns the error for a failure of any kind. Everything that is no {@link StrataError} is a failure of the network.
+ * @param {unknown} cause
+ * @returns {StrataError}
+ */
+export const asError = (cause) =>
+  cause instanceof StrataError ? cause : new StrataError("network", undefined, { cause });
+
+/**
+ * Throws unless a condition holds. The reader of a packet or a page catches it, and every other error of a reader, as a
+ * sign of malformed JSON.
+ * @param {boolean} isValid
+ */
+export function check(isValid) {
+  if (!isValid) throw new StrataError("malformed");
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Malformed, StrataError } from "./errors.js";
+import { check, invalid } from "./errors.js";
 
 /**
  * Trees of strings, and changes of single key paths. A tree has no prototype, so that keys are own properties only, and
@@ -18,22 +18,33 @@ const forbiddenKeys = ["__proto__", "constructor", "prototype"];
 /** @returns {Metadata} */
 export const emptyTree = () => Object.freeze(Object.create(null));
 
+/** @param {unknown} value @returns {value is Record<string, any>} */
+export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
 /**
- * Copies a tree of the server. Throws {@link Malformed}.
+ * Copies a tree of the server. Throws if it is malformed.
  * @param {unknown} value
  * @param {number} [depth]
  */
 export function readTree(value, depth = 0) {
-  if (typeof value !== "object" || value === null || Array.isArray(value) || depth > maximumDepth) {
-    throw new Malformed("metadata is expected");
-  }
+  check(isObject(value) && depth <= maximumDepth);
   /** @type {Metadata} */
   const tree = Object.create(null);
-  for (const [key, child] of Object.entries(value)) {
-    const copy = typeof child === "string" ? child : readTree(child, depth + 1);
-    if (typeof copy === "string" || Object.keys(copy).length > 0) tree[key] = copy;
+  for (const [key, child] of Object.entries(/** @type {object} */ (value))) {
+    setValue(tree, key, typeof child === "string" ? child : readTree(child, depth + 1));
   }
   return Object.freeze(tree);
+}
+
+/**
+ * Sets a value of a tree that is being made. Null and empty objects delete it.
+ * @param {Metadata} tree
+ * @param {string} key
+ * @param {string | Metadata | null} value
+ */
+function setValue(tree, key, value) {
+  if (typeof value === "string" || Object.keys(value ?? {}).length > 0) tree[key] = /** @type {any} */ (value);
+  else delete tree[key];
 }
 
 /**
@@ -62,21 +73,20 @@ const keysOf = (path) => (path === "" ? [] : path.split("."));
  */
 export function applyStep(tree, { path, value }) {
   const keys = keysOf(path);
-  if (keys.length > maximumDepth) throw new Malformed("a path is too long");
+  check(keys.length <= maximumDepth);
   return replaceValue(tree, keys, value === null || typeof value === "string" ? value : readTree(value));
 }
 
 /** @param {Metadata} tree @param {string[]} keys @param {string | Metadata | null} value @returns {Metadata} */
 function replaceValue(tree, [key, ...rest], value) {
-  if (key === undefined) return typeof value === "object" && value !== null ? value : emptyTree();
-  const child = Object.hasOwn(tree, key) ? tree[key] : emptyTree();
+  if (key === undefined) return /** @type {Metadata} */ (value ?? emptyTree());
   if (rest.length > 0) {
+    const child = tree[key];
     if (typeof child === "string" && value === null) return tree;
-    value = replaceValue(typeof child === "string" ? emptyTree() : child, rest, value);
+    value = replaceValue(typeof child === "object" ? child : emptyTree(), rest, value);
   }
   const copy = Object.assign(Object.create(null), tree);
-  delete copy[key];
-  if (typeof value === "string" || (value !== null && Object.keys(value).length > 0)) copy[key] = value;
+  setValue(copy, key, value);
   return Object.freeze(copy);
 }
 
@@ -119,8 +129,15 @@ export function patchOperation({ path, value }) {
   return { operation: "set", property, value: value ?? {} };
 }
 
-/** @param {string} property @param {string} message @returns {StrataError} */
-const invalid = (property, message) => new StrataError("invalid_property", message, { property });
+/** @param {string[]} keys */
+const propertyOf = (keys) => ["metadata", ...keys].join(".");
+
+/** @param {string[]} keys */
+function checkKeys(keys) {
+  if (keys.length > 32) throw invalid(propertyOf(keys), "A path has at most 32 keys.");
+  if (keys.every((key) => keyPattern.test(key) && !forbiddenKeys.includes(key))) return;
+  throw invalid(propertyOf(keys), "A key has letters, digits, - and _ only.");
+}
 
 /**
  * Checks a path that the app gave. Throws `invalid_property`.
@@ -128,14 +145,7 @@ const invalid = (property, message) => new StrataError("invalid_property", messa
  * @returns {string}
  */
 export function checkPath(path) {
-  const keys = String(path).split(".");
-  const property = `metadata.${path}`;
-  if (keys.length > 32) throw invalid(property, "A path has at most 32 keys.");
-  for (const key of keys) {
-    if (!keyPattern.test(key) || forbiddenKeys.includes(key)) {
-      throw invalid(property, "A key has letters, digits, - and _ only.");
-    }
-  }
+  checkKeys(String(path).split("."));
   return path;
 }
 
@@ -146,19 +156,21 @@ export function checkPath(path) {
  * @returns {string | Metadata}
  */
 export function checkValue(value, path = "") {
-  const property = path === "" ? "metadata" : `metadata.${path}`;
-  if (typeof value === "string") {
+  return copyValue(value, keysOf(path));
+}
+
+/** @param {unknown} value @param {string[]} keys @returns {string | Metadata} */
+function copyValue(value, keys) {
+  if (typeof value === "string" && keys.length > 0) {
     if (new TextEncoder().encode(value).length <= 2048) return value;
-    throw invalid(property, "A value has at most 2048 bytes.");
+  } else if (isObject(value)) {
+    const tree = Object.create(null);
+    for (const [key, child] of Object.entries(value)) {
+      const below = [...keys, key];
+      checkKeys(below);
+      tree[key] = copyValue(child, below);
+    }
+    return tree;
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid(property, "A value is a string or an object.");
-  }
-  /** @type {Metadata} */
-  const tree = Object.create(null);
-  for (const [key, child] of Object.entries(value)) {
-    const below = checkPath(path === "" ? key : `${path}.${key}`);
-    tree[key] = checkValue(child, below);
-  }
-  return tree;
+  throw invalid(propertyOf(keys), "A value is an object, or a string of at most 2048 bytes.");
 }

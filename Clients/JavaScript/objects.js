@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { StrataError } from "./errors.js";
+import { invalid } from "./errors.js";
 import { checkPath, checkValue, stepsOf, valueAt } from "./metadata.js";
 import { randomUUID, statusNames, userId } from "./wire.js";
 
@@ -8,6 +8,7 @@ import { randomUUID, statusNames, userId } from "./wire.js";
  * stays the same one. The methods act on the present state.
  *
  * @typedef {import("./client.js").Core} Core
+ * @typedef {import("./changes.js").Change} Change
  * @typedef {import("./changes.js").ShownConversation} ShownConversation
  * @typedef {import("./changes.js").ShownMessage} ShownMessage
  * @typedef {import("./wire.js").IdentityRecord} IdentityRecord
@@ -71,7 +72,7 @@ export class Identity {
    * @returns {Promise<void>}
    */
   follow() {
-    return this.#core.change({ kind: "follow", user: this.userId });
+    return this.#change("follow");
   }
 
   /**
@@ -79,7 +80,7 @@ export class Identity {
    * @returns {Promise<void>}
    */
   unfollow() {
-    return this.#core.change({ kind: "unfollow", user: this.userId });
+    return this.#change("unfollow");
   }
 
   /**
@@ -87,7 +88,7 @@ export class Identity {
    * @returns {Promise<void>}
    */
   block() {
-    return this.#core.change({ kind: "block", user: this.userId });
+    return this.#change("block");
   }
 
   /**
@@ -95,7 +96,12 @@ export class Identity {
    * @returns {Promise<void>}
    */
   unblock() {
-    return this.#core.change({ kind: "unblock", user: this.userId });
+    return this.#change("unblock");
+  }
+
+  /** @param {string} kind @returns {Promise<void>} */
+  #change(kind) {
+    return this.#core.change({ kind, user: this.userId });
   }
 }
 
@@ -115,7 +121,7 @@ export class Message {
     /** @type {number | null} The place in the conversation; null while the message is not sent. */
     this.position = record.position;
     /** @type {readonly Readonly<import("./wire.js").PartRecord>[]} */
-    this.parts = Object.freeze(record.parts.map((part) => Object.freeze({ ...part })));
+    this.parts = Object.freeze(record.parts.map((part) => Object.freeze(part)));
     /** @type {string | null} The sender's user id; null if the app's own server sent the message. */
     this.senderId = record.sender;
     /** @type {Date} */
@@ -161,8 +167,7 @@ export class Message {
    * @returns {Promise<void>}
    */
   markRead() {
-    if (!this.isUnread) return Promise.resolve();
-    return this.#core.change({ kind: "read", conversation: this.conversationId, ids: [this.id] });
+    return this.isUnread ? this.#change("read") : Promise.resolve();
   }
 
   /**
@@ -171,8 +176,7 @@ export class Message {
    * @returns {Promise<void>}
    */
   edit(content) {
-    const data = { parts: partsOf(content, this.id) };
-    return this.#core.change({ kind: "edit", conversation: this.conversationId, ids: [this.id], data });
+    return this.#change("edit", { data: { parts: partsOf(content, this.id) } });
   }
 
   /**
@@ -181,7 +185,12 @@ export class Message {
    * @returns {Promise<void>}
    */
   delete(mode = "my_devices") {
-    return this.#core.change({ kind: "deleteMessage", conversation: this.conversationId, ids: [this.id], mode });
+    return this.#change("deleteMessage", { mode });
+  }
+
+  /** @param {string} kind @param {Partial<Change>} [more] @returns {Promise<void>} */
+  #change(kind, more) {
+    return this.#core.change({ kind, conversation: this.conversationId, ids: [this.id], ...more });
   }
 }
 
@@ -272,8 +281,7 @@ export class Conversation {
    */
   markAllRead() {
     const position = this.#core.newest(this.id);
-    if (position === 0) return Promise.resolve();
-    return this.#core.change({ kind: "readAll", conversation: this.id, position });
+    return position > 0 ? this.#change("readAll", { position }) : Promise.resolve();
   }
 
   /**
@@ -314,8 +322,12 @@ export class Conversation {
 
   /** @param {import("./metadata.js").MetadataStep[]} steps @returns {Promise<void>} */
   #setMetadata(steps) {
-    if (steps.length === 0) return Promise.resolve();
-    return this.#core.change({ kind: "setMetadata", conversation: this.id, steps });
+    return steps.length > 0 ? this.#change("setMetadata", { steps }) : Promise.resolve();
+  }
+
+  /** @param {string} kind @param {Partial<Change>} more @returns {Promise<void>} */
+  #change(kind, more) {
+    return this.#core.change({ kind, conversation: this.id, ...more });
   }
 
   /**
@@ -347,7 +359,7 @@ export class Conversation {
   /** @param {"add" | "remove"} operation @param {string[]} users @returns {Promise<void>} */
   #setParticipants(operation, users) {
     const participants = users.map((user) => ({ operation, user: userId(user) }));
-    return this.#core.change({ kind: "setParticipants", conversation: this.id, participants });
+    return this.#change("setParticipants", { participants });
   }
 
   /**
@@ -357,8 +369,8 @@ export class Conversation {
    * @returns {Promise<void>}
    */
   delete(mode = "my_devices", options = {}) {
-    const change = { kind: "deleteConversation", conversation: this.id, mode, leave: options.leave === true };
-    return this.#core.change({ ...change, position: this.#core.position(this.id) });
+    const position = this.#core.position(this.id);
+    return this.#change("deleteConversation", { mode, leave: options.leave === true, position });
   }
 }
 
@@ -369,7 +381,7 @@ export class Conversation {
  */
 export function partsOf(content, id) {
   const parts = Array.isArray(content) ? content : [content];
-  if (parts.length === 0) throw new StrataError("invalid_property", "A message has a part.", { property: "parts" });
+  if (parts.length === 0) throw invalid("parts", "A message has a part.");
   return parts.map((part) => {
     if (typeof part === "string") part = { mimeType: "text/plain", body: part };
     const { mimeType, body, encoding, content: uploaded } = part;

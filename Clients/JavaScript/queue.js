@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isReceipt, kinds } from "./changes.js";
 import { backoff } from "./clock.js";
-import { StrataError } from "./errors.js";
+import { StrataError, asError } from "./errors.js";
 import { mergeSteps } from "./metadata.js";
 import { randomUUID } from "./wire.js";
 
 /**
  * @typedef {import("./changes.js").Change} Change
+ * @typedef {import("./changes.js").NewChange} NewChange
  * @typedef {import("./rest.js").Answer} Answer
  * @typedef {import("./store.js").Store} Store
  *
@@ -53,13 +54,15 @@ export class Queue {
   #storage;
   /** @type {Operation[]} */
   #operations = [];
-  /** @type {Map<string, {resolve: () => void, reject: (error: StrataError) => void}[]>} Waiting calls, by name. */
+  /** @type {Map<string, {resolve: () => void, reject: (error: any) => void}[]>} Waiting calls, by name. */
   #waiting = new Map();
   /** @type {Map<string, any>} Lanes that wait for a retry. */
   #retries = new Map();
   #isConnected = false;
   /** True if the stored operations of the user were taken over. */
   #isRestored = false;
+  /** @type {object | null} Identifies the present restoration. */
+  #restoration = null;
   #sequence = 0;
   /** The order of writes to the storage. */
   #writes = Promise.resolve();
@@ -104,16 +107,26 @@ export class Queue {
    * @param {string} user
    */
   async restore(user) {
-    const stored = (await this.#storage?.load(user).catch(() => [])) ?? [];
+    const restoration = {};
+    this.#restoration = restoration;
+    /** @type {Operation[]} */
+    let stored = [];
+    try {
+      stored = (await this.#storage?.load(user)) ?? [];
+    } catch {
+      // Without its storage the queue continues in memory.
+    }
+    // The user may have signed out in between.
+    if (this.#restoration !== restoration) return;
     const names = new Set(this.#operations.map((operation) => operation.name));
-    const restored = stored.filter((operation) => operation.change?.kind in kinds && !names.has(operation.name));
+    const restored = stored.filter(({ change, name }) => Object.hasOwn(kinds, change.kind) && !names.has(name));
     restored.sort((one, other) => one.sequence - other.sequence);
+    for (const operation of restored) operation.state = "waiting";
     // Restored changes come first: the others were made later.
     this.#operations = [...restored, ...this.#operations];
-    for (const [index, operation] of this.#operations.entries()) operation.sequence = index;
-    this.#sequence = this.#operations.length;
+    this.#sequence = 0;
     for (const operation of this.#operations) {
-      if (restored.includes(operation)) operation.state = "waiting";
+      operation.sequence = this.#sequence++;
       this.#store(operation);
       this.#host.changed(operation.change);
     }
@@ -123,50 +136,50 @@ export class Queue {
 
   /**
    * Adds a change. An unsent change of the same metadata takes it over.
-   * @param {Change} change
+   * @param {NewChange} change
    * @param {string} user
    * @returns {Promise<void>} Resolves when the server has made the change; rejects when it is dropped.
    */
   add(change, user) {
     const operation = this.#merge(change) ?? this.#append(change, user);
+    /** @type {Promise<void>} */
     const result = new Promise((resolve, reject) => {
       const calls = this.#waiting.get(operation.name) ?? [];
-      calls.push({ resolve: () => resolve(undefined), reject });
-      this.#waiting.set(operation.name, calls);
+      this.#waiting.set(operation.name, [...calls, { resolve, reject }]);
     });
     // A caller that does not wait receives the failure as an event.
     result.catch(() => {});
     this.#store(operation);
-    this.#host.changed(change);
+    this.#host.changed(operation.change);
     this.#pump();
-    return /** @type {Promise<void>} */ (result);
+    return result;
   }
 
-  /** @param {Change} change @param {string} user @returns {Operation} */
+  /** @param {any} change @param {string} user @returns {Operation} */
   #append(change, user) {
     /** @type {Operation} */
     const operation = {
       name: randomUUID(), sequence: this.#sequence++, user, change, state: "waiting", wasTried: false, tries: 0,
     };
-    this.#operations.push(operation);
+    this.#operations = [...this.#operations, operation];
     return operation;
   }
 
   /**
    * Merges a change into the last one of its lane, if that was never sent.
-   * @param {Change} change
+   * @param {NewChange} change
    */
-  #merge(change) {
-    const lane = laneOf(change);
+  #merge({ kind, conversation, ids, steps }) {
+    const lane = laneOf({ kind, conversation });
     const last = this.#operations.filter((operation) => laneOf(operation.change) === lane).at(-1);
-    if (!last || last.wasTried || last.state !== "waiting" || last.change.kind !== change.kind) return null;
-    if (change.kind === "setMetadata") {
-      last.change = { ...last.change, steps: mergeSteps(last.change.steps ?? [], change.steps ?? []) };
-      return last;
-    }
-    const ids = [...(last.change.ids ?? []), ...(change.ids ?? [])];
-    if (!["read", "deliver"].includes(change.kind) || ids.length > receiptsPerRequest) return null;
-    last.change = { ...last.change, ids: [...new Set(ids)] };
+    if (!last || last.wasTried || last.change.kind !== kind) return null;
+    const known = last.change;
+    if (steps) last.change = { ...known, steps: mergeSteps(known.steps, steps) };
+    else if (ids && ["read", "deliver"].includes(kind)) {
+      const all = [...new Set([...known.ids, ...ids])];
+      if (all.length > receiptsPerRequest) return null;
+      last.change = { ...known, ids: all };
+    } else return null;
     return last;
   }
 
@@ -182,19 +195,14 @@ export class Queue {
 
   #pump() {
     if (!this.#isConnected || !this.#isRestored) return;
-    const busy = new Set(this.#retries.keys());
-    let requests = 0;
-    for (const { state, change } of this.#operations) {
-      if (state !== "sending") continue;
-      busy.add(laneOf(change));
-      requests += 1;
-    }
+    const sending = this.#operations.filter(({ state }) => state === "sending");
+    const busy = new Set([...this.#retries.keys(), ...sending.map(({ change }) => laneOf(change))]);
+    let requests = sending.length;
     for (const operation of this.#operations) {
       const lane = laneOf(operation.change);
       if (operation.state !== "waiting" || busy.has(lane)) continue;
+      if (++requests > parallelRequests) return;
       busy.add(lane);
-      if (requests >= parallelRequests) return;
-      requests += 1;
       void this.#send(operation);
     }
   }
@@ -205,12 +213,10 @@ export class Queue {
     operation.wasTried = true;
     // The stored operation must say that its request may have been sent.
     await this.#store(operation);
-    if (!this.#operations.includes(operation)) return;
     try {
-      const answer = await this.#host.send(operation);
-      this.#succeed(operation, answer);
+      if (this.#operations.includes(operation)) this.#succeed(operation, await this.#host.send(operation));
     } catch (error) {
-      this.#fail(operation, error);
+      this.#fail(operation, asError(error));
     }
     this.#pump();
   }
@@ -222,26 +228,25 @@ export class Queue {
     operation.answer = answer;
     this.#unstore(operation);
     this.#host.answered(operation, answer);
-    for (const { resolve } of this.#waiting.get(operation.name) ?? []) resolve();
-    this.#waiting.delete(operation.name);
+    this.#end(operation, "resolve");
   }
 
-  /** @param {Operation} operation @param {unknown} reason */
-  #fail(operation, reason) {
+  /** @param {Operation} operation @param {StrataError} error */
+  #fail(operation, error) {
     if (!this.#operations.includes(operation)) return;
-    const error = reason instanceof StrataError ? reason : new StrataError("network", "No answer.", { cause: reason });
     operation.state = "waiting";
-    const isLocal = error.code === "sign_in_failed" || error.code === "closed";
+    // A refused sign-in refuses no change.
+    const isLocal = error.isSignIn || error.code === "closed";
     if (isLocal || error.isTemporary) {
       if (!this.#isConnected) return;
       operation.tries += isLocal ? 0 : 1;
       if (operation.tries < maximumTries) return this.#retryLater(operation, error.retryAfter);
+      error = new StrataError("gave_up", undefined, { cause: error });
     }
-    const given = error.isTemporary ? new StrataError("gave_up", "Too many tries failed.", { cause: error }) : error;
-    this.#drop(operation, given);
+    this.#drop(operation, error);
     if (operation.change.kind !== "createConversation") return;
     // No other change can succeed in a conversation that does not exist.
-    for (const other of this.in(operation.change.conversation ?? "")) this.#drop(other, given);
+    for (const other of this.in(operation.change.conversation)) this.#drop(other, error);
   }
 
   /** @param {Operation} operation @param {number} [requested] - The minimum delay, in milliseconds. */
@@ -256,16 +261,28 @@ export class Queue {
 
   /** @param {Operation} operation @param {StrataError} error */
   #drop(operation, error) {
+    if (!this.#operations.includes(operation)) return;
     this.#remove(operation);
-    for (const { reject } of this.#waiting.get(operation.name) ?? []) reject(error);
-    this.#waiting.delete(operation.name);
+    this.#end(operation, "reject", error);
     if (operation.change.kind !== "deliver") this.#host.failed(error, operation.change);
+  }
+
+  /**
+   * Ends the waiting calls of an operation.
+   * @param {Operation} operation
+   * @param {"resolve" | "reject"} outcome
+   * @param {any} [error]
+   */
+  #end({ name }, outcome, error) {
+    for (const call of this.#waiting.get(name) ?? []) call[outcome](error);
+    this.#waiting.delete(name);
   }
 
   /** @param {StrataError} error */
   clear(error) {
-    for (const operation of [...this.#operations]) this.#drop(operation, error);
+    for (const operation of this.#operations) this.#drop(operation, error);
     this.#isRestored = false;
+    this.#restoration = null;
   }
 
   // The end of operations
@@ -296,10 +313,10 @@ export class Queue {
    * @param {{id: string, position: number} | null} open - The change of the last packet; more packets may follow.
    */
   settle(store, isLoaded, open) {
-    const creations = this.#operations.filter(({ change }) => change.kind === "createConversation");
-    const created = new Set(creations.map(({ change }) => change.conversation));
-    for (const operation of [...this.#operations]) {
+    const created = new Set();
+    for (const operation of this.#operations) {
       const { change, answer } = operation;
+      if (change.kind === "createConversation") created.add(change.conversation);
       // Nothing is told about a conversation that is hidden, but the packets of a created one may follow its answer.
       const isHidden = isLoaded && !created.has(change.conversation);
       if (answer && isContained(change, answer, store, isHidden, open)) this.#remove(operation);
@@ -313,7 +330,7 @@ export class Queue {
 
   /** Ends the remembered operations. */
   syncEnded() {
-    for (const operation of this.#beforeSync) if (this.#operations.includes(operation)) this.#remove(operation);
+    for (const operation of this.#beforeSync) this.#remove(operation);
     this.#beforeSync = [];
   }
 
@@ -321,14 +338,14 @@ export class Queue {
 
   /** @param {Operation} operation @returns {Promise<void>} */
   #store(operation) {
-    if (!this.#storage || operation.change.kind === "deliver") return Promise.resolve();
-    const copy = { ...operation, change: { ...operation.change } };
+    if (operation.change.kind === "deliver") return Promise.resolve();
+    const copy = { ...operation };
     return this.#write((storage) => storage.put(copy));
   }
 
   /** @param {Operation} operation */
-  #unstore(operation) {
-    void this.#write((storage) => storage.delete(operation.name));
+  #unstore({ name }) {
+    void this.#write((storage) => storage.delete(name));
   }
 
   /** @param {(storage: Storage) => Promise<void>} write @returns {Promise<void>} */
@@ -342,7 +359,7 @@ export class Queue {
 
 /**
  * Returns the name of the changes among which a change has its order.
- * @param {Change} change
+ * @param {NewChange} change
  */
 const laneOf = (change) => (isReceipt(change) ? "receipts " : "") + (change.conversation ?? "people");
 
@@ -355,12 +372,12 @@ const laneOf = (change) => (isReceipt(change) ? "receipts " : "") + (change.conv
  */
 function isContained(change, { position, userPosition }, store, isHidden, open) {
   if (change.kind === "deliver") return true;
-  const record = store.conversations.get(change.conversation ?? "");
+  const record = store.conversations.get(change.conversation);
   if (userPosition !== null && userPosition > store.userPosition) return isHidden && !!change.conversation && !record;
   if (!change.conversation) return true;
   if (!record) return isHidden;
   // A created conversation is shown as it is now, and the packets of its messages follow.
-  if (change.kind === "send" && !store.messagesIn(record.id).has(change.ids?.[0] ?? "")) {
+  if (change.kind === "send" && !store.messagesIn(record.id).has(change.ids[0])) {
     return position === null || (position < record.position && !store.incomplete.has(record.id));
   }
   const isOpen = open !== null && open.id === record.id && open.position === position;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { StrataError } from "./errors.js";
-import { isObject } from "./wire.js";
+import { StrataError, asError } from "./errors.js";
 
 /**
  * @typedef {{token: string, userId: string}} Session
  * @typedef {{status: number, body: any, position: number | null, userPosition: number | null,
  *   next: string | null}} Answer
- * @typedef {{name?: string, body?: unknown, isPatch?: boolean, headers?: Record<string, string>}} RequestOptions
+ * @typedef {{name?: string, body?: any, isPatch?: boolean, headers?: Record<string, string>}} RequestOptions
  */
 
 /** True under Node.js. Browsers do not let a page set the header `Connection`. */
@@ -25,6 +24,8 @@ export class Rest {
   #userId;
   /** @type {Promise<Session> | null} The sign-in under way. */
   #signIn = null;
+  /** Incremented when the user signs out, so that results of earlier requests bring no session. */
+  #era = 0;
 
   /**
    * @param {object} options
@@ -47,10 +48,20 @@ export class Rest {
     return this.#session;
   }
 
-  /** Ends the use of the session. */
-  forget() {
-    this.#session = null;
-    this.#userId = null;
+  /**
+   * Ends the session.
+   * @returns {Promise<void>}
+   */
+  async end() {
+    const token = this.#session?.token;
+    this.#era += 1;
+    this.#session = this.#userId = this.#signIn = null;
+    try {
+      if (token) await this.#fetch("DELETE", `/sessions/${token}`, {}, token);
+    } catch (error) {
+      // The session has ended before.
+      if (asError(error).status !== 401) throw error;
+    }
   }
 
   /**
@@ -59,34 +70,37 @@ export class Rest {
    * @returns {Promise<Session>}
    */
   async signIn(nonce) {
+    const era = this.#era;
     if (this.#session) return this.#session;
-    this.#signIn ??= this.#newSession(nonce).finally(() => {
-      this.#signIn = null;
-    });
-    return this.#signIn;
+    this.#signIn ??= this.#newSession(nonce);
+    try {
+      return await this.#signIn;
+    } catch (error) {
+      throw Object.assign(asError(error), { isSignIn: true });
+    } finally {
+      if (era === this.#era) this.#signIn = null;
+    }
   }
 
   /** @param {string} [nonce] */
   async #newSession(nonce) {
+    const era = this.#era;
     const { appId, identityToken, signedIn } = this.#options;
-    nonce ??= String((await this.#fetchJSON("POST", "/nonces", {})).body?.nonce);
-    let token;
+    nonce ??= String((await this.#fetch("POST", "/nonces")).body?.nonce);
+    /** @type {string} */
+    let identity_token;
     try {
-      token = await identityToken(nonce);
+      identity_token = await identityToken(nonce);
     } catch (cause) {
-      throw new StrataError("sign_in_failed", "The callback for identity tokens failed.", { cause });
+      throw new StrataError("sign_in_failed", undefined, { cause });
     }
-    const body = { app_id: appId, identity_token: token };
-    const answer = await this.#fetchJSON("POST", "/sessions", { body });
-    const userId = answer.body?.identity?.user_id;
-    if (typeof answer.body?.session_token !== "string" || typeof userId !== "string") {
-      throw new StrataError("malformed", "The answer to the sign-in has no session.");
-    }
-    if (this.#userId !== null && this.#userId !== userId) {
-      throw new StrataError("user_changed", "The identity token names another user.");
-    }
+    const { body } = await this.#fetch("POST", "/sessions", { body: { app_id: appId, identity_token } });
+    const [token, userId] = [body?.session_token, body?.identity?.user_id];
+    if (era !== this.#era) throw new StrataError("closed");
+    if (typeof token !== "string" || typeof userId !== "string") throw new StrataError("malformed");
+    if (userId !== (this.#userId ?? userId)) throw new StrataError("user_changed");
     this.#userId = userId;
-    this.#session = { token: answer.body.session_token, userId };
+    this.#session = { token, userId };
     signedIn(this.#session);
     return this.#session;
   }
@@ -98,15 +112,17 @@ export class Rest {
    * @param {RequestOptions} [options]
    * @returns {Promise<Answer>}
    */
-  async request(method, path, options = {}) {
+  async request(method, path, options) {
+    const era = this.#era;
     const { token } = await this.signIn();
     try {
-      return await this.#fetchJSON(method, path, options, token);
+      return await this.#fetch(method, path, options, token);
     } catch (error) {
-      if (!(error instanceof StrataError) || error.status !== 401) throw error;
+      const { status, data } = asError(error);
+      if (status !== 401 || era !== this.#era) throw error;
       if (this.#session?.token === token) this.#session = null;
-      const renewed = await this.signIn(isObject(error.data) ? error.data.nonce : undefined);
-      return this.#fetchJSON(method, path, options, renewed.token);
+      const renewed = await this.signIn(data?.nonce);
+      return this.#fetch(method, path, options, renewed.token);
     }
   }
 
@@ -136,47 +152,45 @@ export class Rest {
    * @param {string} [token]
    * @returns {Promise<Answer>}
    */
-  async #fetchJSON(method, path, { name, body, isPatch, headers }, token) {
+  async #fetch(method, path, { name, body, isPatch, headers } = {}, token) {
     const { fetch, clock } = this.#options;
-    const all = new Headers({ ...headers, Accept: "application/vnd.layer+json; version=3.0" });
-    if (token) all.set("Authorization", `Layer session-token="${token}"`);
-    // The WebSocket of Node.js takes an idle connection of `fetch`, and the gateway upgrades only a new one.
-    if (isNode) all.set("Connection", "close");
-    if (name) all.set("Strata-Mutation", name);
-    if (body !== undefined) all.set("Content-Type", isPatch ? "application/vnd.layer-patch+json" : "application/json");
     const abort = new AbortController();
     const timer = clock.set(() => abort.abort(), requestTimeout);
     try {
-      const init = { method, headers: all, body: body === undefined ? undefined : JSON.stringify(body) };
-      const response = await fetch(this.#target(path), { ...init, signal: abort.signal, cache: "no-store" });
-      const text = await response.text();
-      return readAnswer(response, text);
+      const all = new Headers({ ...headers, Accept: "application/vnd.layer+json; version=3.0" });
+      if (token) all.set("Authorization", `Layer session-token="${token}"`);
+      // The WebSocket of Node.js takes an idle connection of `fetch`, and the gateway upgrades only a new one.
+      if (isNode) all.set("Connection", "close");
+      if (name) all.set("Strata-Mutation", name);
+      if (body) all.set("Content-Type", isPatch ? "application/vnd.layer-patch+json" : "application/json");
+      const response = await fetch(this.#target(path), {
+        method, headers: all, body: body && JSON.stringify(body), signal: abort.signal, cache: "no-store",
+      });
+      return this.#readAnswer(response, parseJSON(await response.text()));
     } catch (error) {
-      if (error instanceof StrataError) throw error;
-      throw new StrataError("network", "The server was not reached.", { cause: error });
+      throw asError(error);
     } finally {
       clock.clear(timer);
     }
   }
-}
 
-/** @param {Response} response @param {string} text @returns {Answer} */
-function readAnswer(response, text) {
-  const body = parseJSON(text);
-  if (!response.ok) throw errorOf(body, response.status, Number(response.headers.get("Retry-After")) * 1000);
-  /** @param {string} name */
-  const position = (name) => {
-    const value = Number(response.headers.get(name) ?? NaN);
-    return Number.isSafeInteger(value) && value >= 0 ? value : null;
-  };
-  const next = /<([^>]*)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "");
-  return {
-    status: response.status,
-    body,
-    position: position("Strata-Position"),
-    userPosition: position("Strata-User-Position"),
-    next: next?.[1] ?? null,
-  };
+  /** @param {Response} response @param {any} body @returns {Answer} */
+  #readAnswer({ ok, status, headers }, body) {
+    if (!ok) throw errorOf(body, status, Number(headers.get("Retry-After")) * 1000 || undefined);
+    /** @param {string} name */
+    const position = (name) => {
+      const value = parseInt(headers.get(name) ?? "", 10);
+      return value >= 0 ? value : null;
+    };
+    const next = /<([^>]*)>;\s*rel="next"/.exec(headers.get("Link") ?? "");
+    return {
+      status,
+      body,
+      position: position("Strata-Position"),
+      userPosition: position("Strata-User-Position"),
+      next: next && this.#target(next[1]),
+    };
+  }
 }
 
 /**
@@ -194,14 +208,14 @@ export function parseJSON(text) {
 
 /**
  * Returns the error for a server's error object.
- * @param {unknown} body
+ * @param {any} body
  * @param {number} [status]
  * @param {number} [retryAfter] - In milliseconds.
  */
-export function errorOf(body, status = 0, retryAfter = 0) {
-  const json = isObject(body) ? body : {};
-  const code = typeof json.id === "string" ? json.id : status >= 500 ? "service_unavailable" : "invalid_request";
-  const property = isObject(json.data) && typeof json.data.property === "string" ? json.data.property : undefined;
-  const message = typeof json.message === "string" ? json.message : `The server answered ${status}.`;
-  return new StrataError(code, message, { status, property, data: json.data, retryAfter: retryAfter || undefined });
+export function errorOf(body, status = 0, retryAfter) {
+  const { id, message, data } = body ?? {};
+  const code = typeof id === "string" ? id : status < 500 ? "invalid_request" : "service_unavailable";
+  const property = typeof data?.property === "string" ? data.property : undefined;
+  const sentence = typeof message === "string" ? message : undefined;
+  return new StrataError(code, sentence, { status, property, data, retryAfter });
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Malformed } from "./errors.js";
-import { applyStep } from "./metadata.js";
+import { check } from "./errors.js";
+import { applyStep, isObject } from "./metadata.js";
 import {
-  applyIdentityOperation, isObject, positionStep, readArray, readConversation, readConversationId, readCount,
-  readIdentity, readMessage, readMessageId, readObject, readPart, statusRead, readStatus, readText, readUserId,
+  applyIdentityOperation, positionStep, readConversation, readConversationId, readCount, readIdentity, readMessage,
+  readMessageId, readPart, statusRead, readStatus, readText, readUserId,
 } from "./wire.js";
 
 /**
@@ -69,35 +69,31 @@ export class Store {
    * @returns {boolean} False if the packet is malformed; then a part of it may have been applied.
    */
   apply(packet, isRepeated = false) {
-    try {
-      const body = readObject(packet.body);
-      if (packet.type === "change") this.#applyChange(body, isRepeated);
-      else if (packet.type === "operation") this.#applyAllRead(body);
-      this.#advance(packet, body);
-      if (body.user_position !== undefined) {
-        this.userPosition = Math.max(this.userPosition, readCount(body.user_position));
-      }
-      return true;
-    } catch (error) {
-      if (error instanceof Malformed) return false;
-      throw error;
-    }
+    return succeeds(() => {
+      const { type, body } = packet;
+      if (type === "change") this.#applyChange(body, isRepeated);
+      else if (type === "operation" && body.method === "Conversation.mark_all_read") this.#applyAllRead(body);
+      const { position = 0, user_position = 0 } = body;
+      const record = this.conversations.get(conversationOf(packet) ?? "");
+      if (record) record.position = Math.max(record.position, readCount(position));
+      this.userPosition = Math.max(this.userPosition, readCount(user_position));
+    });
   }
 
   /** @param {JSONObject} body @param {boolean} isRepeated */
   #applyChange(body, isRepeated) {
-    const object = readObject(body.object);
-    switch (`${object.type} ${body.operation}`) {
+    const { type, id } = body.object;
+    switch (`${type} ${body.operation}`) {
       case "Conversation create": return this.#createConversation(body);
-      case "Conversation update": return this.#updateConversation(readConversationId(object.id), body);
-      case "Conversation delete": return this.#deleteConversation(readConversationId(object.id), body);
+      case "Conversation update": return this.#updateConversation(readConversationId(id), body);
+      case "Conversation delete": return this.#deleteConversation(readConversationId(id), body);
       case "Message create": return this.#createMessage(body);
-      case "Message update": return this.#updateMessage(readMessageId(object.id), body);
-      case "Message delete": return this.#deleteMessage(readMessageId(object.id), body);
-      case "MessagePart update": return this.#updatePart(readText(object.id), body);
+      case "Message update": return this.#updateMessage(id, body);
+      case "Message delete": return this.#deleteMessage(id, body);
+      case "MessagePart update": return this.#updatePart(readText(id), body);
       case "Identity create":
       case "Identity update":
-      case "Identity delete": return this.#updateIdentity(readUserId(object.id), body, isRepeated);
+      case "Identity delete": return this.#updateIdentity(readUserId(id), body, isRepeated);
     }
   }
 
@@ -106,7 +102,7 @@ export class Store {
   /** @param {JSONObject} body */
   #createConversation(body) {
     const shown = readConversation(body.data);
-    const position = body.position === undefined ? shown.record.position : readCount(body.position);
+    const position = readCount(body.position ?? shown.record.position);
     const known = this.conversations.get(shown.record.id);
     // Changes were missed if the user was no participant in between.
     const isNew = !known || known.participants.length === 0 || position > known.position;
@@ -139,13 +135,12 @@ export class Store {
 
   /** @param {string} id @param {JSONObject} body */
   #updateConversation(id, body) {
-    const operations = readArray(body.data).map(readObject);
     const record = this.conversations.get(id);
     if (!record) return void this.unknown.add(id);
-    const position = body.position === undefined ? null : readCount(body.position);
-    const isNew = position === null || position >= record.position;
+    const { position } = body;
+    const isNew = position === undefined || readCount(position) >= record.position;
     this.#touched.conversations.add(id);
-    for (const operation of operations) {
+    for (const operation of body.data) {
       if (operation.property === "participants") this.#updateParticipants(record, operation, position, isNew);
       else this.#updateMember(record, operation, isNew);
     }
@@ -164,17 +159,15 @@ export class Store {
     else if (property === "distinct") record.distinct = isNew ? value === true : record.distinct;
     else if (isNew && (property === "metadata" || `${property}`.startsWith("metadata."))) {
       const path = property.slice("metadata.".length);
-      if (operation === "delete") record.metadata = applyStep(record.metadata, { path, value: null });
-      else if (operation === "set" && (typeof value === "string" ? path !== "" : isObject(value))) {
-        record.metadata = applyStep(record.metadata, { path, value });
-      } else throw new Malformed("a change of metadata is expected");
+      check(operation === "delete" || isObject(value) || (typeof value === "string" && path !== ""));
+      record.metadata = applyStep(record.metadata, { path, value: operation === "delete" ? null : value });
     }
   }
 
   /** @param {ConversationRecord} record @param {unknown} value */
   #setLastMessage(record, value) {
     const message = value === null ? null : readMessage(value);
-    if (message && message.conversation !== record.id) throw new Malformed("a message of another conversation");
+    check(!message || message.conversation === record.id);
     if (message) this.#mergeMessage(message);
     record.lastMessage = message?.id ?? null;
   }
@@ -182,14 +175,14 @@ export class Store {
   /**
    * @param {ConversationRecord} record
    * @param {JSONObject} change
-   * @param {number | null} position
+   * @param {number | undefined} position
    * @param {boolean} isNew
    */
   #updateParticipants(record, { operation, id, value }, position, isNew) {
     const user = readUserId(id);
     if (operation === "add") {
       if (value !== undefined) this.#putParticipant(readIdentity(value));
-      if (position !== null) this.#readAll(record.id, user, position * positionStep - 1, true);
+      if (position !== undefined) this.#readAll(record.id, user, position * positionStep - 1, true);
       if (!isNew || record.participants.includes(user)) return;
       // A participant sees the others, and they are not in this packet.
       if (user === this.#me) this.unknown.add(record.id);
@@ -201,13 +194,11 @@ export class Store {
 
   /** @param {string} id @param {JSONObject} body */
   #deleteConversation(id, body) {
-    const from = readObject(body.data).from_position ?? null;
-    if (from === null) return this.forgetConversation(id);
-    const position = readCount(from);
+    const position = body.data.from_position ?? null;
+    if (position === null) return this.forgetConversation(id);
+    readCount(position);
     for (const message of this.messagesIn(id).values()) {
-      if ((message.position ?? 0) > position) continue;
-      this.messages.get(id)?.delete(message.id);
-      this.#touchMessage(message);
+      if (message.position <= position) this.#removeMessage(message);
     }
     this.#touched.conversations.add(id);
   }
@@ -223,17 +214,6 @@ export class Store {
     this.unknown.delete(id);
     this.incomplete.delete(id);
     this.#touched.conversations.add(id);
-    this.#touched.messages.add(id);
-  }
-
-  /**
-   * Records the position of an applied packet.
-   * @param {JSONObject} packet
-   * @param {JSONObject} body
-   */
-  #advance(packet, body) {
-    const record = this.conversations.get(conversationOf(packet) ?? "");
-    if (record && body.position !== undefined) record.position = Math.max(record.position, readCount(body.position));
   }
 
   // Messages
@@ -266,12 +246,15 @@ export class Store {
   }
 
   /** @param {MessageRecord} message */
-  #touchMessage(message) {
-    this.#touched.messages.add(message.conversation);
-    this.#touched.changedMessages.add(message.id);
-    if (this.conversations.get(message.conversation)?.lastMessage === message.id) {
-      this.#touched.conversations.add(message.conversation);
-    }
+  #touchMessage({ id, conversation }) {
+    this.#touched.messages.set(id, conversation);
+    if (this.conversations.get(conversation)?.lastMessage === id) this.#touched.conversations.add(conversation);
+  }
+
+  /** @param {MessageRecord} message */
+  #removeMessage(message) {
+    this.#touchMessage(message);
+    this.messages.get(message.conversation)?.delete(message.id);
   }
 
   /**
@@ -280,24 +263,22 @@ export class Store {
    * @param {JSONObject} body
    */
   #find(id, body) {
-    return this.messagesIn(readConversationId(readObject(body.conversation).id)).get(id);
+    return this.messagesIn(readConversationId(body.conversation.id)).get(readMessageId(id));
   }
 
   /** @param {string} id @param {JSONObject} body */
   #updateMessage(id, body) {
     const message = this.#find(id, body);
-    const operations = readArray(body.data).map(readObject);
-    if (message) {
-      const stamp = operations.filter(({ property }) => property === "updated_at").at(-1)?.value;
-      const updatedAt = stamp === undefined ? null : readText(stamp);
-      const areNew = updatedAt === null || updatedAt >= (message.updatedAt ?? "");
-      for (const operation of operations) {
-        if (operation.property !== "parts") this.#updateStatus(message, operation);
-        else if (areNew) message.parts = changedParts(message.parts, operation);
-      }
-      if (areNew && updatedAt !== null) message.updatedAt = updatedAt;
-      this.#touchMessage(message);
+    if (!message) return;
+    const stamp = body.data.filter((/** @type {JSONObject} */ one) => one.property === "updated_at").at(-1)?.value;
+    const updatedAt = stamp === undefined ? message.updatedAt : readText(stamp);
+    const areNew = (updatedAt ?? "") >= (message.updatedAt ?? "");
+    for (const operation of body.data) {
+      if (operation.property !== "parts") this.#updateStatus(message, operation);
+      else if (areNew) message.parts = changedParts(message.parts, operation);
     }
+    if (areNew) message.updatedAt = updatedAt;
+    this.#touchMessage(message);
   }
 
   /** @param {MessageRecord} message @param {JSONObject} operation */
@@ -317,34 +298,25 @@ export class Store {
 
   /** @param {string} id @param {JSONObject} body */
   #updatePart(id, body) {
-    const owner = readMessageId(id.slice(0, id.indexOf("/parts/")));
-    const message = this.#find(owner, body);
-    const members = readArray(body.data).map(readObject).map(({ property, value }) => [property, value]);
-    const place = message?.parts.findIndex((part) => part.id === id) ?? -1;
-    if (message && place >= 0) {
-      const known = message.parts[place];
-      const part = readPart({ mime_type: known.mimeType, ...Object.fromEntries(members), id });
-      if ((part.updatedAt ?? "\uffff") >= (known.updatedAt ?? "")) {
-        message.parts = message.parts.map((other, index) => (index === place ? part : other));
-      }
-      this.#touchMessage(message);
-    }
+    const message = this.#find(id.split("/parts/")[0], body);
+    const known = message?.parts.find((part) => part.id === id);
+    if (!message || !known) return;
+    const members = body.data.map((/** @type {JSONObject} */ { property, value }) => [property, value]);
+    const part = readPart({ mime_type: known.mimeType, ...Object.fromEntries(members), id });
+    if ((part.updatedAt ?? "\uffff") < (known.updatedAt ?? "")) return;
+    message.parts = message.parts.map((other) => (other === known ? part : other));
+    this.#touchMessage(message);
   }
 
   /** @param {string} id @param {JSONObject} body */
   #deleteMessage(id, body) {
     const message = this.#find(id, body);
-    if (!message) return;
-    this.#touchMessage(message);
-    this.messages.get(message.conversation)?.delete(id);
+    if (message) this.#removeMessage(message);
   }
 
   /** @param {JSONObject} body */
-  #applyAllRead(body) {
-    if (body.method !== "Conversation.mark_all_read") return;
-    const id = readConversationId(readObject(body.object).id);
-    const data = readObject(body.data);
-    this.#readAll(id, readUserId(readObject(data.identity).id), readCount(data.position), false);
+  #applyAllRead({ object, data }) {
+    this.#readAll(readConversationId(object.id), readUserId(data.identity.id), readCount(data.position), false);
   }
 
   /**
@@ -357,32 +329,22 @@ export class Store {
   #readAll(id, user, position, includesOwn) {
     for (const message of this.messagesIn(id).values()) {
       const isOwn = message.sender === user && !includesOwn;
-      if ((message.position ?? 0) <= position && !isOwn) this.#advanceStatus(message, user, statusRead);
+      if (message.position <= position && !isOwn) this.#advanceStatus(message, user, statusRead);
     }
   }
 
   // Identities
 
   /** @param {string} user @param {JSONObject} body @param {boolean} isRepeated */
-  #updateIdentity(user, body, isRepeated) {
-    const isOutdated = body.user_position !== undefined && readCount(body.user_position) < this.userPosition;
-    if (isOutdated && !isRepeated) return;
-    if (body.operation === "create") {
-      this.#putIdentity(readIdentity(body.data));
-      this.followed.add(user);
-    } else if (body.operation === "delete") this.followed.delete(user);
-    else this.#changeIdentity(user, readArray(body.data).map(readObject));
+  #updateIdentity(user, { operation, data, user_position }, isRepeated) {
+    if (!isRepeated && user_position < this.userPosition) return;
     this.#touched.identities.add(user);
-  }
-
-  /** @param {string} user @param {JSONObject[]} operations */
-  #changeIdentity(user, operations) {
-    for (const operation of operations) {
-      if (operation.property === "blocked") this.setBlocked(user, operation.value === true);
-      else {
-        const known = this.identities.get(user);
-        if (known) applyIdentityOperation(known, operation);
-      }
+    if (operation === "create") return this.#putParticipant(readIdentity(data));
+    if (operation === "delete") return void this.followed.delete(user);
+    const known = this.identities.get(user);
+    for (const one of data) {
+      if (one.property === "blocked") this.setBlocked(user, one.value === true);
+      else if (known) applyIdentityOperation(known, one);
     }
   }
 
@@ -407,19 +369,19 @@ export class Store {
 
   /**
    * Stores a page of conversations with their newest messages.
-   * @param {unknown} page
+   * @param {any} page
    * @param {number} count - The number of messages that were asked for.
    * @returns {Set<string>} The ids of the conversations on the page.
    */
   putConversationPage(page, count) {
     const ids = new Set();
-    for (const json of readArray(page)) {
-      skipMalformed(() => {
+    for (const json of page) {
+      succeeds(() => {
         const shown = readConversation(json);
+        const { messages, messages_next } = json;
         this.putConversation(shown, null);
         ids.add(shown.record.id);
-        if (!Array.isArray(json.messages)) return;
-        this.putMessages(shown.record.id, json.messages, null, json.messages_next || json.messages.length >= count);
+        if (messages) this.putMessages(shown.record.id, messages, null, messages_next || messages.length >= count);
       });
     }
     return ids;
@@ -428,7 +390,7 @@ export class Store {
   /**
    * Replaces a range of messages by a page of the server, newest first and without gaps.
    * @param {string} id
-   * @param {unknown} page
+   * @param {any} page
    * @param {number | null} below - The range ends below this position; null: it has no end.
    * @param {boolean} hasMore - False if the page reaches the first message.
    * @returns {boolean} False if the page leaves the range as it was.
@@ -438,39 +400,35 @@ export class Store {
     const known = this.messages.get(id);
     /** @type {Map<string, MessageRecord>} */
     const shown = new Map();
-    for (const json of readArray(page)) {
-      skipMalformed(() => {
+    for (const json of page) {
+      succeeds(() => {
         const message = readMessage(json);
         if (message.conversation === id) shown.set(message.id, message);
       });
     }
-    const positions = [...shown.values()].map((message) => message.position ?? 0);
-    if (!conversation || !known || (hasMore && positions.length === 0)) return false;
-    const first = hasMore ? Math.min(...positions) : 0;
+    if (!conversation || !known || (hasMore && shown.size === 0)) return false;
+    const first = hasMore ? Math.min(...[...shown.values()].map((message) => message.position)) : 0;
     for (const message of known.values()) {
-      const position = message.position ?? 0;
-      if (position < first || position >= (below ?? Infinity)) continue;
-      known.delete(message.id);
-      this.#touchMessage(message);
+      const position = message.position;
+      if (position >= first && position < (below ?? Infinity)) this.#removeMessage(message);
     }
     for (const message of shown.values()) {
       known.set(message.id, message);
       this.#touchMessage(message);
     }
     conversation.oldest = Math.min(conversation.oldest ?? first, first);
-    this.#touched.messages.add(id);
     this.#touched.conversations.add(id);
     return true;
   }
 
   /**
    * Stores a page of identities.
-   * @param {unknown} page
+   * @param {any} page
    * @param {string} list - `identities`: followed users. `blocks`: blocked users.
    */
   putUsers(page, list) {
-    for (const json of readArray(page)) {
-      skipMalformed(() => {
+    for (const json of page) {
+      succeeds(() => {
         const identity = readIdentity(json);
         if (list === "identities") this.#putParticipant(identity);
         else this.#putIdentity(identity);
@@ -485,29 +443,26 @@ export class Store {
  * @param {JSONObject} packet
  * @returns {string | undefined}
  */
-export function conversationOf({ body }) {
-  if (!isObject(body)) return undefined;
-  const data = isObject(body.data) ? body.data : {};
-  const object = isObject(body.object) ? body.object : {};
-  return object.type === "Conversation" ? object.id : (body.conversation?.id ?? data.conversation?.id);
-}
+export const conversationOf = ({ body }) =>
+  body?.object?.type === "Conversation" ? body.object.id : (body?.conversation?.id ?? body?.data?.conversation?.id);
 
 const noneTouched = () => ({
   /** @type {Set<string>} */ conversations: new Set(),
-  /** Conversations with changed messages. @type {Set<string>} */ messages: new Set(),
-  /** @type {Set<string>} */ changedMessages: new Set(),
+  /** Conversations by the ids of changed messages. @type {Map<string, string>} */ messages: new Map(),
   /** @type {Set<string>} */ identities: new Set(),
 });
 
 /**
- * Runs a function, and ignores a malformed object.
+ * Runs a reader. Any error means that the JSON is malformed.
  * @param {() => void} read
+ * @returns {boolean} False if the reader threw.
  */
-function skipMalformed(read) {
+function succeeds(read) {
   try {
     read();
-  } catch (error) {
-    if (!(error instanceof Malformed)) throw error;
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -521,13 +476,12 @@ const unionOf = (parts, others) =>
  * Applies an operation on the parts of a message.
  * @param {PartRecord[]} parts
  * @param {JSONObject} change
+ * @returns {PartRecord[]}
  */
-function changedParts(parts, change) {
-  const { operation, id, value } = change;
-  if (operation === "set") return readArray(value).map(readPart);
-  if (operation === "remove") return parts.filter((part) => part.id !== readText(id));
+function changedParts(parts, { operation, id, value }) {
+  if (operation === "set") return value.map(readPart);
+  if (operation === "remove") return parts.filter((part) => part.id !== id);
   if (operation !== "add") return parts;
   const added = readPart(value);
-  const place = parts.findIndex((part) => part.id === added.id);
-  return place < 0 ? [...parts, added] : parts.map((part, index) => (index === place ? added : part));
+  return unionOf(parts.map((part) => (part.id === added.id ? added : part)), [added]);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { backoff } from "./clock.js";
-import { Malformed, StrataError } from "./errors.js";
+import { StrataError, check } from "./errors.js";
 import { Store, conversationOf } from "./store.js";
-import { isObject, readArray, readConversation, uuidOf } from "./wire.js";
+import { readConversation, uuidOf } from "./wire.js";
 
 /**
  * @typedef {import("./wire.js").JSONObject} JSONObject
@@ -10,15 +10,10 @@ import { isObject, readArray, readConversation, uuidOf } from "./wire.js";
  * @typedef {"offline" | "baseline" | "replay" | "live"} Phase
  *
  * @typedef {object} SyncHost
- * @property {(method: string, body: JSONObject, handler: import("./connection.js").ResponseHandler) => void} request
- * @property {(packet: JSONObject) => void} respond - Handles the response to a request.
- * @property {(path: string) => Promise<Answer>} get - Loads from the REST half.
- * @property {() => void} reconnect - Opens another socket after a delay.
- * @property {(body: JSONObject) => void} signal - Handles a signal.
+ * @property {(body: any) => void} signal - Handles a signal.
  * @property {(packet: JSONObject) => void} applied - Handles an applied packet.
  * @property {() => void} changed - Handles a change of the store or the phase.
  * @property {(since: string | null) => void} live - Handles the end of a replay, or of the first request.
- * @property {(event: "began" | "ended") => void} reached - Handles the begin or the end of a replay or a first load.
  */
 
 /** The maximum number of concurrent loads of single conversations and their messages. */
@@ -41,6 +36,9 @@ export class Sync {
   /** @type {Phase} */
   phase = "offline";
   #host;
+  #connection;
+  #rest;
+  #queue;
   #clock;
   #pageSize;
   /** The number of the next packet. */
@@ -48,15 +46,16 @@ export class Sync {
   /** @type {string | null} The time to replay from. */
   #timestamp = null;
   #failedReplays = 0;
-  /** @type {Record<string, string | null>} Paths of the next pages of the lists; null: the list is loaded. */
-  #lists = {};
-  /** True if the lists have been requested since the last reset. */
-  #hasListed = false;
+  /**
+   * Paths of the next pages of the lists; null: the list is loaded. Without lists, all data have to be loaded anew.
+   * @type {Record<string, string | null> | null}
+   */
+  #lists = null;
   /** Incremented when answers to earlier loads become useless. */
   #generation = 0;
   /** @type {JSONObject[]} Packets since the oldest load in progress began. */
   #log = [];
-  /** @type {Map<string, Promise<void>>} Keys of the loads in progress, or waiting for a retry. */
+  /** @type {Map<string, {result: Promise<void>, timer?: any}>} The loads in progress, or waiting for a retry. */
   #loads = new Map();
   /** @type {Map<string, number>} Numbers of failed tries of loads. */
   #failures = new Map();
@@ -68,18 +67,24 @@ export class Sync {
    * @param {string} options.me - The user id of the signed-in user.
    * @param {import("./clock.js").Clock} options.clock
    * @param {number} options.pageSize - The number of messages that are loaded with a conversation, 1 to 100.
+   * @param {import("./connection.js").Connection} options.connection
+   * @param {import("./rest.js").Rest} options.rest
+   * @param {import("./queue.js").Queue} options.queue
    * @param {SyncHost} options.host
    */
-  constructor({ me, clock, pageSize, host }) {
+  constructor({ me, clock, pageSize, connection, rest, queue, host }) {
     this.store = new Store(me);
     this.#clock = clock;
     this.#pageSize = pageSize;
+    this.#connection = connection;
+    this.#rest = rest;
+    this.#queue = queue;
     this.#host = host;
   }
 
   /** True if all lists are loaded. */
   get isLoaded() {
-    return this.#hasListed && Object.values(this.#lists).every((next) => next === null);
+    return this.#lists !== null && Object.values(this.#lists).every((next) => next === null);
   }
 
   /** True if the store is complete, and packets keep it up to date. */
@@ -92,10 +97,10 @@ export class Sync {
   /** Handles an open socket. */
   opened() {
     this.#counter = 0;
-    if (this.#timestamp !== null && this.#hasListed) return this.#replay();
+    if (this.#timestamp && this.#lists) return this.#replay();
     this.phase = "baseline";
-    this.#host.request("Counter.read", {}, (error) => {
-      if (error) return this.#host.reconnect();
+    this.#connection.request("Counter.read", {}, (error) => {
+      if (error) return this.#connection.reconnect();
       this.phase = "live";
       this.#host.live(null);
       this.#reset();
@@ -108,7 +113,7 @@ export class Sync {
    */
   closed(code) {
     // A replay that is too long for one socket brings no counts.
-    if (code === 1013 && this.phase === "replay") this.#hasListed = false;
+    if (code === 1013 && this.phase === "replay") this.#lists = null;
     this.phase = "offline";
     this.#clock.clear(this.#timer);
     this.#abandonLoads();
@@ -118,17 +123,15 @@ export class Sync {
   #replay() {
     this.phase = "replay";
     const since = this.#timestamp;
-    this.#host.reached("began");
-    this.#host.request("Event.replay", { data: { from_timestamp: since } }, (error, data, packet) => {
+    this.#queue.syncBegan();
+    this.#connection.request("Event.replay", { data: { from_timestamp: since } }, (error, data, packet) => {
       if (error) return this.#retryReplay();
       this.#failedReplays = 0;
-        this.phase = "live";
-      const epoch = isObject(data) && typeof data.epoch === "string" ? data.epoch : null;
-      if (!isObject(data) || data.complete === false) return this.#reset();
-      if (epoch !== null && this.store.epoch !== null && epoch !== this.store.epoch) return this.#reset();
+      this.phase = "live";
+      if (!data || data.complete === false || this.#isOther(data.epoch)) return this.#reset();
       this.#keepTime(packet);
-      if (epoch === null) this.#load("epoch", () => this.#checkEpoch());
-      this.#host.reached("ended");
+      if (!data.epoch) this.#load("epoch", () => this.#checkEpoch());
+      this.#queue.syncEnded();
       this.#host.live(since);
       this.#proceed();
       this.#host.changed();
@@ -142,29 +145,29 @@ export class Sync {
     this.#timer = this.#clock.set(() => this.#replay(), delay);
   }
 
+  /** @param {unknown} epoch */
+  #isOther(epoch) {
+    return epoch && this.store.epoch && epoch !== this.store.epoch;
+  }
+
   /** Compares the epoch with that of a conversation, because the response to a replay had none. */
   async #checkEpoch() {
-    const generation = this.#generation;
-    const { body } = await this.#host.get("/conversations?page_size=1");
-    if (generation !== this.#generation) return;
-    const epoch = readArray(body).map((json) => json?.epoch)[0];
-    if (typeof epoch === "string" && this.store.epoch !== null && epoch !== this.store.epoch) this.#reset();
+    const { body } = await this.#get("/conversations?page_size=1");
+    if (this.#isOther(body[0]?.epoch)) this.#reset();
   }
 
   // Packets
 
   /**
    * Handles a packet.
-   * @param {unknown} packet
+   * @param {any} packet
    */
   packet(packet) {
-    if (!isObject(packet) || typeof packet.type !== "string" || packet.counter !== this.#counter) {
-      return this.#recover(false);
-    }
+    if (typeof packet?.type !== "string" || packet.counter !== this.#counter) return this.#connection.reconnect();
     this.#counter += 1;
     const isLive = this.phase === "live";
-    if (packet.type === "response") this.#host.respond(packet);
-    else if (packet.type === "signal") this.#host.signal(isObject(packet.body) ? packet.body : {});
+    if (packet.type === "response") this.#connection.respond(packet);
+    else if (packet.type === "signal") this.#host.signal(packet.body ?? {});
     else this.#apply(packet);
     // A replay's packets have the times of old changes, and the counts follow at its end.
     if (isLive && this.phase === "live") this.#keepTime(packet);
@@ -173,7 +176,7 @@ export class Sync {
   /** @param {JSONObject} packet */
   #apply(packet) {
     if (this.#loads.size > 0) this.#log.push(packet);
-    if (!this.store.apply(packet) || this.#log.length > maximumLog) return this.#recover(true);
+    if (!this.store.apply(packet) || this.#log.length > maximumLog) return this.#startAnew();
     this.#host.applied(packet);
     this.#proceed();
     this.#host.changed();
@@ -181,16 +184,13 @@ export class Sync {
 
   /** @param {JSONObject} packet */
   #keepTime({ timestamp }) {
-    if (typeof timestamp === "string" && timePattern.test(timestamp)) this.#timestamp = timestamp;
+    if (timePattern.test(timestamp)) this.#timestamp = timestamp;
   }
 
-  /**
-   * Continues on another socket, after the connection's delay.
-   * @param {boolean} isBroken - True to load everything again, because a packet cannot be understood.
-   */
-  #recover(isBroken) {
-    if (isBroken) this.#hasListed = false;
-    this.#host.reconnect();
+  /** Loads everything again on another socket, after the connection's delay. */
+  #startAnew() {
+    this.#lists = null;
+    this.#connection.reconnect();
   }
 
   // Loads
@@ -199,9 +199,8 @@ export class Sync {
   #reset() {
     this.#abandonLoads();
     this.store = new Store(this.store.me);
-    this.#hasListed = true;
     this.#lists = this.#firstPages();
-    this.#host.reached("began");
+    this.#queue.syncBegan();
     this.#proceed();
     this.#host.changed();
   }
@@ -217,26 +216,39 @@ export class Sync {
 
   #abandonLoads() {
     this.#generation += 1;
+    for (const { timer } of this.#loads.values()) this.#clock.clear(timer);
     this.#loads.clear();
     this.#failures.clear();
     this.#log = [];
   }
 
+  /**
+   * Loads from the REST half. Rejects if the state was abandoned in between.
+   * @param {string} path
+   */
+  async #get(path) {
+    const generation = this.#generation;
+    const answer = await this.#rest.request("GET", path);
+    if (generation !== this.#generation) throw new StrataError("network");
+    return answer;
+  }
+
   /** Begins the loads that are needed. */
   #proceed() {
-    if (this.phase !== "live") return;
-    if (this.store.hasOtherEpoch) return this.#recover(true);
+    if (this.phase !== "live" || !this.#lists) return;
+    if (this.store.hasOtherEpoch) return this.#startAnew();
     for (const [list, next] of Object.entries(this.#lists)) {
       if (next !== null) this.#load(list, (since) => this.#loadList(list, since));
     }
     if (this.#lists.conversations !== null) return;
-    for (const id of this.store.unknown) {
-      if (this.#loads.size >= parallelLoads) return;
-      this.#load(`conversation ${id}`, (since) => this.#loadConversation(id, since));
-    }
-    for (const id of this.store.incomplete) {
-      if (this.#loads.size >= parallelLoads) return;
-      this.#load(`messages ${id}`, (since) => this.#loadNewest(id, since));
+    for (const [ids, kind, run] of /** @type {const} */ ([
+      [this.store.unknown, "conversation", this.#loadConversation],
+      [this.store.incomplete, "messages", this.#loadNewest],
+    ])) {
+      for (const id of ids) {
+        if (this.#loads.size >= parallelLoads) return;
+        this.#load(`${kind} ${id}`, (since) => run.call(this, id, since));
+      }
     }
   }
 
@@ -244,55 +256,53 @@ export class Sync {
    * Runs a load, and repeats it after temporary failures.
    * @param {string} key
    * @param {(since: number) => Promise<void>} run - Receives the number of packets before the load.
+   * @returns {Promise<void>} The result of the load under way.
    */
   #load(key, run) {
-    if (this.#loads.has(key)) return;
+    const known = this.#loads.get(key);
+    if (known) return known.result;
     const generation = this.#generation;
-    const load = run(this.#log.length).then(
-      () => 0,
-      (error) => this.#loadFailed(key, error),
+    /** @type {{result: Promise<void>, timer?: any}} */
+    const load = { result: run(this.#log.length) };
+    const end = () => {
+      this.#loads.delete(key);
+      if (this.#loads.size === 0) this.#log = [];
+      this.#proceed();
+      this.#host.changed();
+    };
+    load.result.then(
+      () => generation === this.#generation && end(),
+      (error) => {
+        if (generation !== this.#generation) return;
+        // The app repeats a load of older messages.
+        if (key.startsWith("older")) return end();
+        load.timer = this.#clock.set(end, this.#loadFailed(key, error));
+      },
     );
-    this.#loads.set(key, load.then((delay) => {
-      if (generation !== this.#generation) return;
-      if (delay === 0) return this.#loadEnded(key);
-      this.#clock.set(() => generation === this.#generation && this.#loadEnded(key), delay);
-    }));
-  }
-
-  /** @param {string} key */
-  #loadEnded(key) {
-    this.#loads.delete(key);
-    if (this.#loads.size === 0) this.#log = [];
-    this.#proceed();
-    this.#host.changed();
+    this.#loads.set(key, load);
+    return load.result;
   }
 
   /**
    * Handles the failure of a load.
    * @param {string} key
-   * @param {unknown} error
+   * @param {any} error - An error of any kind. Only a {@link StrataError} can be temporary.
    * @returns {number} The delay before the load is repeated, in milliseconds.
    */
   #loadFailed(key, error) {
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
     const [kind, id] = key.split(" ");
-    const isPermanent = !(error instanceof StrataError && error.isTemporary);
-    // The object before the page may have been deleted.
-    if (key in this.#lists && isPermanent) this.#lists[key] = this.#firstPages()[key];
-    if (id && isPermanent) {
+    if (!error.isTemporary) {
+      // The object before the page may have been deleted.
+      if (this.#lists && key in this.#lists) this.#lists[key] = this.#firstPages()[key];
       this.store.unknown.delete(id);
       this.store.incomplete.delete(id);
-      if (kind === "conversation" && error instanceof StrataError && error.status === 404) this.#notFound(id);
+      // The conversation may have been created during the load.
+      const isBack = this.#log.some(({ body }) => body?.operation === "create" && body?.object?.id === id);
+      if (kind === "conversation" && error.status === 404 && !isBack) this.store.forgetConversation(id);
     }
-    return backoff(failures, this.#clock.random(), error instanceof StrataError ? error.retryAfter : 0);
-  }
-
-  /** @param {string} id */
-  #notFound(id) {
-    // The conversation may have been created during the load.
-    const isBack = this.#log.some(({ body }) => body?.operation === "create" && body?.object?.id === id);
-    if (!isBack) this.store.forgetConversation(id);
+    return backoff(failures, this.#clock.random(), error.retryAfter);
   }
 
   /**
@@ -310,20 +320,18 @@ export class Sync {
    * @param {number} since
    */
   async #loadList(list, since) {
-    const generation = this.#generation;
-    let empty = 0;
+    const lists = /** @type {Record<string, string | null>} */ (this.#lists);
     const seen = new Set();
-    while (this.#lists[list] !== null) {
-      const path = String(this.#lists[list]);
+    for (let empty = 0; lists[list] !== null; ) {
+      const path = String(lists[list]);
       seen.add(path);
-      const { body, next } = await this.#host.get(path);
-      if (generation !== this.#generation) return;
+      const { body, next } = await this.#get(path);
       this.#storePage(list, body, since);
-      empty = Array.isArray(body) && body.length > 0 ? 0 : empty + 1;
-      this.#lists[list] = seen.has(next) || empty > maximumEmptyPages ? null : next;
+      empty = body.length > 0 ? 0 : empty + 1;
+      lists[list] = seen.has(next) || empty > maximumEmptyPages ? null : next;
       this.#host.changed();
     }
-    if (this.isLoaded) this.#host.reached("ended");
+    if (this.isLoaded) this.#queue.syncEnded();
   }
 
   /** @param {string} list @param {unknown} page @param {number} since */
@@ -338,14 +346,11 @@ export class Sync {
 
   /** @param {string} id @param {number} since */
   async #loadConversation(id, since) {
-    const generation = this.#generation;
-    const { body } = await this.#host.get(`/conversations/${uuidOf(id)}`);
-    if (generation !== this.#generation) return;
+    const { body } = await this.#get(`/conversations/${uuidOf(id)}`);
     const shown = readConversation(body);
-    if (shown.record.id !== id) throw new Malformed("another conversation");
+    check(shown.record.id === id);
     this.store.putConversation(shown, null);
     this.#reapply(since, (packet) => conversationOf(packet) === id);
-    this.store.unknown.delete(id);
     if (this.store.conversations.get(id)?.oldest === null) this.store.incomplete.add(id);
   }
 
@@ -363,17 +368,14 @@ export class Sync {
    * @param {number | null} below - The position below which the page begins; null: at the newest message.
    */
   async #loadPage(id, since, query, below) {
-    const generation = this.#generation;
     /** @type {string | null} */
     let path = `/conversations/${uuidOf(id)}/messages${query}`;
-    for (let pages = 0; path !== null && pages < maximumEmptyPages; pages += 1) {
+    for (let pages = 0; path && pages < maximumEmptyPages; pages += 1) {
       /** @type {Answer} */
-      const { body, next } = await this.#host.get(path);
-      if (generation !== this.#generation) throw new StrataError("network", "The connection was lost.");
+      const { body, next } = await this.#get(path);
       const isStored = this.store.putMessages(id, body, below, next !== null);
       this.#reapply(since, (packet) => conversationOf(packet) === id);
-      if (isStored) return;
-      path = next;
+      path = isStored ? null : next;
     }
   }
 
@@ -384,25 +386,18 @@ export class Sync {
    * @returns {Promise<void>} Rejects without a connection.
    */
   async loadOlder(id, count) {
-    const record = this.store.conversations.get(id);
-    if (!record || record.oldest === 0) return;
-    if (this.phase !== "live" || this.#lists.conversations !== null) {
-      throw new StrataError("network", "There is no connection.");
+    const oldest = this.store.conversations.get(id)?.oldest;
+    if (oldest === undefined || oldest === 0) return;
+    if (this.phase !== "live" || this.#lists?.conversations !== null) throw new StrataError("network");
+    /** @type {import("./wire.js").MessageRecord | undefined} */
+    let last;
+    for (const message of this.store.messagesIn(id).values()) {
+      const { position } = message;
+      if (position >= (oldest ?? Infinity) && position < (last?.position ?? Infinity)) last = message;
     }
-    const oldest = record.oldest;
-    const known = [...this.store.messagesIn(id).values()].filter((message) => (message.position ?? 0) >= (oldest ?? 0));
-    const last = known.sort((one, other) => (one.position ?? 0) - (other.position ?? 0))[0];
-    const from = oldest !== null && last ? `&from_id=${encodeURIComponent(last.id)}` : "";
-    /** @type {unknown} */
-    let failure;
-    const key = `older ${id}`;
-    this.#load(key, (since) =>
-      this.#loadPage(id, since, `?page_size=${count}${from}`, from ? oldest : null).catch((error) => {
-        failure = error;
-      }),
-    );
-    await this.#loads.get(key);
-    if (failure) throw failure;
+    const from = last ? `&from_id=${encodeURIComponent(last.id)}` : "";
+    return this.#load(`older ${id}`, (since) =>
+      this.#loadPage(id, since, `?page_size=${count}${from}`, last ? oldest : null));
   }
 
   /**

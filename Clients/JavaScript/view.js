@@ -43,14 +43,17 @@ export class View {
    * Discards the snapshots of touched objects.
    * @param {ReturnType<Store["takeTouched"]>} touched
    */
-  touch({ conversations, messages, changedMessages, identities }) {
-    for (const id of conversations) this.#conversations.delete(id);
-    for (const id of messages) {
+  touch({ conversations, messages, identities }) {
+    for (const id of conversations) {
+      this.#conversations.delete(id);
+      this.#lists.delete(id);
+    }
+    for (const id of messages.keys()) this.#messages.delete(id);
+    for (const id of new Set(messages.values())) {
       this.#lists.delete(id);
       // Pending changes depend on the messages.
       if (this.#queue.in(id).length > 0) this.#conversations.delete(id);
     }
-    for (const id of changedMessages) this.#messages.delete(id);
     for (const id of identities) this.#identities.delete(id);
     if (identities.size === 0) return;
     for (const [id, record] of this.#store?.conversations ?? []) {
@@ -62,10 +65,10 @@ export class View {
    * Discards the snapshots of the objects that a pending change affects.
    * @param {Change} change
    */
-  touchChange({ kind, conversation = "", ids, user }) {
+  touchChange({ kind, conversation, ids, user }) {
     if (kind === "deliver") return;
     this.#conversations.delete(conversation);
-    if (user !== undefined) this.#identities.delete(user);
+    this.#identities.delete(user);
     if (!kinds[kind].message) return;
     for (const id of ids ?? this.#messages.keys()) this.#messages.delete(id);
     this.#lists.delete(conversation);
@@ -94,58 +97,52 @@ export class View {
 
   /** @param {string} id */
   #makeConversation(id) {
-    const messages = this.#store?.messagesIn(id) ?? new Map();
-    const context = { me: this.#core.me(), messages, deleted: new Set(), read: new Set() };
-    /** @type {import("./changes.js").ShownConversation | null} */
+    const context = { me: this.#core.me(), messages: this.#messagesIn(id), deleted: new Set(), read: new Set() };
+    /** @type {any} */
     let record = this.#store?.conversations.get(id) ?? null;
     for (const { change } of this.#queue.in(id)) {
-      record = kinds[change.kind].conversation?.(record, change, context) ?? record;
+      const apply = kinds[change.kind].conversation;
+      if (apply && (record || change.kind === "createConversation")) record = apply(record, change, context);
     }
     if (!record || record.isHidden) return null;
-    const last = record.lastMessage === null ? null : this.#message(id, record.lastMessage);
-    return new Conversation(record, record.participants.map((user) => this.identity(user)), last, this.#core);
+    const last = record.lastMessage === null ? null : this.message(id, record.lastMessage);
+    return new Conversation(record, record.participants.map(this.identity, this), last, this.#core);
   }
 
   // Messages
+
+  /** @param {string} id */
+  #messagesIn(id) {
+    return this.#store?.messagesIn(id) ?? new Map();
+  }
 
   /**
    * Returns the loaded messages of a conversation without gaps, oldest first.
    * @param {string} id
    */
   messages(id) {
-    /** @type {readonly Message[] | undefined} */
     let list = this.#lists.get(id);
     if (!list) {
-      list = this.#makeList(id);
-      this.#lists.set(id, Object.freeze(list));
+      const oldest = this.#store?.conversations.get(id)?.oldest ?? 0;
+      const known = [...this.#messagesIn(id).values()].filter(({ position }) => position >= oldest);
+      const ids = new Set(known.sort((one, other) => one.position - other.position).map((message) => message.id));
+      for (const { change } of this.#queue.in(id)) if (change.kind === "send") ids.add(change.ids?.[0]);
+      list = Object.freeze([...ids].flatMap((message) => this.message(id, message) ?? []));
+      this.#lists.set(id, list);
     }
     return list;
   }
 
-  /** @param {string} id */
-  #makeList(id) {
-    const oldest = this.#store?.conversations.get(id)?.oldest ?? 0;
-    const known = [...(this.#store?.messagesIn(id).values() ?? [])].filter((one) => (one.position ?? 0) >= oldest);
-    const ids = known.sort((one, other) => (one.position ?? 0) - (other.position ?? 0)).map((message) => message.id);
-    const all = new Set(ids);
-    for (const { change } of this.#queue.in(id)) if (change.kind === "send") all.add(change.ids?.[0] ?? "");
-    return [...all].flatMap((message) => this.#message(id, message) ?? []);
-  }
-
   /** @param {string} conversation @param {string} id @returns {Message | null} */
   message(conversation, id) {
-    return this.#message(conversation, id);
-  }
-
-  /** @param {string} conversation @param {string} id @returns {Message | null} */
-  #message(conversation, id) {
     const known = this.#messages.get(id);
     if (known) return known;
-    /** @type {import("./changes.js").ShownMessage | null} */
-    let record = this.#store?.messagesIn(conversation).get(id) ?? null;
+    /** @type {any} */
+    let record = this.#messagesIn(conversation).get(id) ?? null;
     for (const { change } of this.#queue.in(conversation)) {
       const apply = kinds[change.kind].message;
-      if (apply && (change.ids?.includes(id) ?? true)) record = apply(record, change, this.#core.me());
+      if (!apply || (!record && change.kind !== "send")) continue;
+      if (change.ids?.includes(id) ?? true) record = apply(record, change, this.#core.me());
     }
     if (!record) return null;
     const shown = new Message(record, this.#core);

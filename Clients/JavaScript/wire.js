@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Malformed, StrataError } from "./errors.js";
+import { check, invalid } from "./errors.js";
 import { readTree } from "./metadata.js";
 
 /**
- * Readers of the server's JSON. Each returns a record with known members only, or throws {@link Malformed}.
+ * Readers of the server's JSON. Each returns a record with known members only, or throws an error of any kind.
  *
  * @typedef {Record<string, any>} JSONObject
  * @typedef {{userId: string, displayName: string | null, avatarUrl: string | null, isBasic?: boolean} & JSONObject}
@@ -11,7 +11,7 @@ import { readTree } from "./metadata.js";
  * @typedef {{id: string, downloadUrl: string | null, expiration: string | null, size: number}} ContentRecord
  * @typedef {{id: string, mimeType: string, body: string | null, encoding: string | null, size: number,
  *   content: ContentRecord | null, updatedAt: string | null}} PartRecord
- * @typedef {{id: string, conversation: string, position: number | null, parts: PartRecord[], sentAt: string,
+ * @typedef {{id: string, conversation: string, position: number, parts: PartRecord[], sentAt: string,
  *   updatedAt: string | null, sender: string | null, senderName: string | null, isUnread: boolean,
  *   statuses: Map<string, number>}} MessageRecord
  * @typedef {{id: string, createdAt: string, participants: string[], distinct: boolean, deliveryReceipts: boolean,
@@ -24,12 +24,8 @@ export const positionStep = 8192;
 
 /** Returns a random UUID (RFC 9562, version 4). Pages without HTTPS have no `crypto.randomUUID`. */
 export function randomUUID() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  const hex = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
+  return hex.join("").replace(/(.{8})(.{4}).(.{3}).(.{3})(.{12})/, "$1-$2-4$3-a$4-$5");
 }
 
 /** The statuses of a message for one recipient, in their order. */
@@ -40,35 +36,29 @@ const identityPrefix = "layer:///identities/";
 const conversationId = /^layer:\/\/\/conversations\/[0-9a-f-]{36}$/i;
 const messageId = /^layer:\/\/\/messages\/[0-9a-f-]{36}$/i;
 
-/** @param {unknown} value @returns {value is JSONObject} */
-export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+/** @param {any} value @returns {string} */
+export function readText(value) {
+  check(typeof value === "string");
+  return value;
+}
 
 /**
- * Returns a reader of values that pass a check.
- * @param {(value: any) => boolean} isValid
- * @param {string} what - The name of valid values.
- * @returns {(value: unknown) => any}
+ * Reads a count or a position.
+ * @param {any} value
+ * @returns {number}
  */
-const reader = (isValid, what) => (value) => {
-  if (!isValid(value)) throw new Malformed(`${what} is expected`);
+export function readCount(value) {
+  check(Number.isSafeInteger(value) && value >= 0);
   return value;
+}
+
+/** @param {RegExp} pattern @returns {(value: unknown) => string} */
+const idReader = (pattern) => (value) => {
+  check(pattern.test(readText(value)));
+  return /** @type {string} */ (value);
 };
-
-/** @param {RegExp} pattern @returns {(value: unknown) => boolean} */
-const isId = (pattern) => (value) => typeof value === "string" && pattern.test(value);
-
-/** @type {(value: unknown) => JSONObject} */
-export const readObject = reader(isObject, "an object");
-/** @type {(value: unknown) => any[]} */
-export const readArray = reader(Array.isArray, "an array");
-/** @type {(value: unknown) => string} */
-export const readText = reader((value) => typeof value === "string", "a string");
-/** @type {(value: unknown) => number} Reads a count or a position. */
-export const readCount = reader((value) => Number.isSafeInteger(value) && value >= 0, "a count");
-/** @type {(value: unknown) => string} */
-export const readConversationId = reader(isId(conversationId), "a conversation's id");
-/** @type {(value: unknown) => string} */
-export const readMessageId = reader(isId(messageId), "a message's id");
+export const readConversationId = idReader(conversationId);
+export const readMessageId = idReader(messageId);
 
 /** @param {unknown} value @returns {string | null} */
 const readOptionalText = (value) => (value === null || value === undefined ? null : readText(value));
@@ -80,14 +70,8 @@ const readOptionalText = (value) => (value === null || value === undefined ? nul
  */
 export function readUserId(value) {
   const id = readText(value);
-  if (!id.startsWith(identityPrefix) || id.length === identityPrefix.length) {
-    throw new Malformed("an identity's id is expected");
-  }
-  try {
-    return decodeURIComponent(id.slice(identityPrefix.length));
-  } catch {
-    throw new Malformed("an identity's id is expected");
-  }
+  check(id.startsWith(identityPrefix) && id !== identityPrefix);
+  return decodeURIComponent(id.slice(identityPrefix.length));
 }
 
 /**
@@ -99,7 +83,7 @@ export function userId(user) {
   try {
     return String(user).startsWith(identityPrefix) ? readUserId(user) : String(user);
   } catch {
-    throw new StrataError("invalid_property", `${user} is no user's id.`, { property: "user_id" });
+    throw invalid("user_id", `${user} is no user's id.`);
   }
 }
 
@@ -117,11 +101,9 @@ export const identityId = (user) => identityPrefix + encodeURIComponent(user);
  */
 export const uuidOf = (id) => id.slice(id.lastIndexOf("/") + 1);
 
-/** @param {unknown} value @returns {number} */
+/** @param {any} value @returns {number} */
 export function readStatus(value) {
-  const status = statusNames.indexOf(readText(value));
-  if (status < 0) throw new Malformed("a recipient status is expected");
-  return status;
+  return readCount(statusNames.indexOf(value));
 }
 
 const identityMembers = /** @type {const} */ ({
@@ -137,105 +119,82 @@ const identityMembers = /** @type {const} */ ({
 
 /**
  * Reads an identity; a basic one has a name and a picture only.
- * @param {unknown} value
+ * @param {any} json
  * @returns {IdentityRecord}
  */
-export function readIdentity(value) {
-  const json = readObject(value);
-  /** @type {JSONObject} */
-  const record = { userId: readUserId(json.id) };
-  for (const [property, name] of Object.entries(identityMembers)) {
-    if (Object.hasOwn(json, property)) record[name] = readOptionalText(json[property]);
+export function readIdentity(json) {
+  /** @type {IdentityRecord} */
+  const record = { userId: readUserId(json.id), displayName: null, avatarUrl: null, isBasic: !("metadata" in json) };
+  for (const [property, value] of Object.entries(json)) applyIdentityOperation(record, { property, value });
+  if (json.presence) {
+    for (const [property, value] of Object.entries(json.presence)) {
+      applyIdentityOperation(record, { property: `presence.${property}`, value });
+    }
   }
-  record.isBasic = !Object.hasOwn(json, "metadata");
-  if (!record.isBasic) record.metadata = readTree(json.metadata);
-  if (isObject(json.presence)) record.presence = readPresence(json.presence);
-  return /** @type {IdentityRecord} */ ({ displayName: null, avatarUrl: null, ...record });
+  return record;
 }
-
-/** @param {JSONObject} json */
-const readPresence = (json) => ({
-  status: readOptionalText(json.status) ?? "offline",
-  lastSeenAt: readOptionalText(json.last_seen_at),
-});
 
 /**
  * Applies one operation of an Identity `update`.
  * @param {IdentityRecord} record
  * @param {JSONObject} operation
  */
-export function applyIdentityOperation(record, operation) {
-  const { property, value } = operation;
+export function applyIdentityOperation(record, { property, value }) {
   if (property === "metadata") record.metadata = readTree(value);
-  else if (property === "presence.status") record.presence = { ...record.presence, status: readText(value) };
-  else if (property === "presence.last_seen_at") {
+  else if (property === "presence.status") {
+    record.presence = { ...record.presence, status: readText(value ?? "offline") };
+  } else if (property === "presence.last_seen_at") {
     record.presence = { status: "offline", ...record.presence, lastSeenAt: readOptionalText(value) };
-  } else if (typeof property === "string" && Object.hasOwn(identityMembers, property)) {
-    const name = identityMembers[/** @type {keyof typeof identityMembers} */ (property)];
-    record[name] = readOptionalText(value);
+  } else if (Object.hasOwn(identityMembers, property)) {
+    record[identityMembers[/** @type {keyof typeof identityMembers} */ (property)]] = readOptionalText(value);
   }
 }
 
-/** @param {unknown} value @returns {PartRecord} */
-export function readPart(value) {
-  const json = readObject(value);
-  return {
-    id: readText(json.id),
-    mimeType: readText(json.mime_type),
-    body: readOptionalText(json.body),
-    encoding: readOptionalText(json.encoding),
-    content: json.content === null || json.content === undefined ? null : readContent(json.content),
-    size: json.size === null || json.size === undefined ? 0 : readCount(json.size),
-    updatedAt: readOptionalText(json.updated_at),
-  };
-}
+/** @param {any} json @returns {PartRecord} */
+export const readPart = (json) => ({
+  id: readText(json.id),
+  mimeType: readText(json.mime_type),
+  body: readOptionalText(json.body),
+  encoding: readOptionalText(json.encoding),
+  content: json.content ? readContent(json.content) : null,
+  size: readCount(json.size ?? 0),
+  updatedAt: readOptionalText(json.updated_at),
+});
 
-/** @param {unknown} value @returns {ContentRecord} */
-export function readContent(value) {
-  const json = readObject(value);
-  return {
-    id: readText(json.id),
-    downloadUrl: readOptionalText(json.download_url),
-    expiration: readOptionalText(json.expiration),
-    size: json.size === null || json.size === undefined ? 0 : readCount(json.size),
-  };
-}
+/** @param {any} json @returns {ContentRecord} */
+export const readContent = (json) => ({
+  id: readText(json.id),
+  downloadUrl: readOptionalText(json.download_url),
+  expiration: readOptionalText(json.expiration),
+  size: readCount(json.size ?? 0),
+});
 
-/** @param {unknown} value @returns {MessageRecord} */
-export function readMessage(value) {
-  const json = readObject(value);
-  const sender = readObject(json.sender);
-  const statuses = new Map();
-  for (const [id, status] of Object.entries(readObject(json.recipient_status))) {
-    statuses.set(readUserId(id), readStatus(status));
-  }
-  return {
-    id: readMessageId(json.id),
-    conversation: readConversationId(readObject(json.conversation).id),
-    position: readCount(json.position),
-    parts: readArray(json.parts).map(readPart),
-    sentAt: readText(json.sent_at),
-    updatedAt: readOptionalText(json.updated_at),
-    sender: sender.id === null ? null : readUserId(sender.id),
-    senderName: readOptionalText(sender.display_name),
-    isUnread: json.is_unread === true,
-    statuses,
-  };
-}
+/** @param {any} json @returns {MessageRecord} */
+export const readMessage = (json) => ({
+  id: readMessageId(json.id),
+  conversation: readConversationId(json.conversation.id),
+  position: readCount(json.position),
+  parts: json.parts.map(readPart),
+  sentAt: readText(json.sent_at),
+  updatedAt: readOptionalText(json.updated_at),
+  sender: json.sender.id === null ? null : readUserId(json.sender.id),
+  senderName: readOptionalText(json.sender.display_name),
+  isUnread: json.is_unread === true,
+  statuses: new Map(Object.entries(json.recipient_status).map(([id, status]) => [readUserId(id), readStatus(status)])),
+});
 
 /**
  * Reads a conversation. Its participants and its last message are records of their own.
- * @param {unknown} value
+ * @param {any} json
  * @returns {{record: ConversationRecord, identities: IdentityRecord[], last: MessageRecord | null}}
  */
-export function readConversation(value) {
-  const json = readObject(value);
-  const identities = readArray(json.participants).map(readIdentity);
+export function readConversation(json) {
+  const identities = json.participants.map(readIdentity);
   const last = json.last_message === null ? null : readMessage(json.last_message);
   const record = {
     id: readConversationId(json.id),
     createdAt: readText(json.created_at),
-    participants: [...new Set(identities.map((identity) => identity.userId))],
+    participants: [...new Set(identities.map((/** @type {IdentityRecord} */ identity) => identity.userId))],
     distinct: json.distinct === true,
     deliveryReceipts: json.delivery_receipts !== false,
     readReceipts: json.read_receipts !== false,
@@ -247,6 +206,6 @@ export function readConversation(value) {
     oldest: null,
     epoch: readOptionalText(json.epoch),
   };
-  if (last && last.conversation !== record.id) throw new Malformed("a message of another conversation");
+  check(!last || last.conversation === record.id);
   return { record, identities, last };
 }
