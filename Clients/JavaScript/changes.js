@@ -36,10 +36,10 @@ import { identityId, positionStep, statusRead, uuidOf } from "./wire.js";
  *
  * @typedef {object} Kind
  * @property {(change: Change) => ChangeRequest} request
- * @property {(shown: ShownConversation, change: Change, context: Context) => ShownConversation} [conversation] - Applies
- *   the change to a conversation. Only a creation is applied to none.
- * @property {(shown: ShownMessage, change: Change, me: string) => ShownMessage | null} [message] - Applies the change to
- *   a message that it names; without names, to every message. Only a sent message is applied to none.
+ * @property {(shown: ShownConversation, change: Change, context: Context) => ShownConversation} [conversation] -
+ *   Applies the change to a conversation. Only a creation is applied to none.
+ * @property {(shown: ShownMessage, change: Change, me: string) => ShownMessage | null} [message] - Applies the change
+ *   to a message that it names; without names, to every message. Only a sent message is applied to none.
  */
 
 /** @param {Change} change */

@@ -108,7 +108,8 @@ export class Connection {
   /** @param {unknown} reason */
   #signInFailed(reason) {
     const error = asError(reason);
-    if (error.isTemporary || (error.code === "sign_in_failed" && this.#openedAt)) return this.#lose(0, error.retryAfter);
+    const isCallback = error.code === "sign_in_failed" && this.#openedAt > 0;
+    if (error.isTemporary || isCallback) return this.#lose(0, error.retryAfter);
     this.stop();
     this.#host.failed(error);
   }

@@ -62,6 +62,9 @@ static const unsigned char client_store[] = {
 static const unsigned char client_strata[] = {
 #embed "../../Clients/JavaScript/strata.js"
 };
+static const unsigned char client_strata_min[] = {
+#embed "../../Clients/JavaScript/strata.min.js"
+};
 static const unsigned char client_sync[] = {
 #embed "../../Clients/JavaScript/sync.js"
 };
@@ -118,6 +121,7 @@ static const struct StrataFile client_files[] = {
     FILE("rest.js", client_rest),
     FILE("store.js", client_store),
     FILE("strata.js", client_strata),
+    FILE("strata.min.js", client_strata_min),
     FILE("sync.js", client_sync),
     FILE("typing.js", client_typing),
     FILE("view.js", client_view),

@@ -50,7 +50,7 @@ public enum ProtocolDocs {
     public static let asyncAPI = File(strata_docs_asyncapi(), contentType: "application/yaml; charset=utf-8")
     /// The Server API, as OpenAPI 3.1.
     public static let serverOpenAPI = File(strata_docs_server_openapi(), contentType: "application/yaml; charset=utf-8")
-    /// The modules of the JavaScript client, by name; `strata.js` is the one to import.
+    /// The modules of the JavaScript client, by name; `strata.js` or `strata.min.js` is the one to import.
     public static let client = files(strata_client_files())
     /// The files of the demo page, by name.
     public static let demo = files(strata_demo_files())

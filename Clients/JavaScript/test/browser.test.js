@@ -31,7 +31,7 @@ async function servePages(user) {
       return answer("application/json", JSON.stringify(token));
     }
     if (path in pages) return answer("text/html", `<!doctype html><meta charset="utf-8">${report}${pages[path]}`);
-    if (!/^\/client\/[a-z]+\.js$/.test(path)) return response.writeHead(404).end();
+    if (!/^\/client\/[a-z.]+\.js$/.test(path)) return response.writeHead(404).end();
     answer("text/javascript", readFileSync(new URL(path.slice("/client/".length), folder)));
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -41,6 +41,7 @@ extension EndToEnd {
             #expect(answer.status == 200)
             #expect(answer.header("Content-Type")?.hasPrefix("text/javascript") == true)
             #expect(answer.header("Access-Control-Allow-Origin") != nil)
+            #expect(try await client.call("GET", "/client/strata.min.js", headers: ["Accept": ""]).status == 200)
             #expect(try await client.call("GET", "/client/nothing.js", headers: ["Accept": ""]).status == 404)
             #expect(try await client.call("GET", "/demo/", headers: ["Accept": ""]).status == 404)
         }

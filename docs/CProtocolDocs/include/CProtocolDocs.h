@@ -32,7 +32,7 @@ struct StrataFiles {
     size_t count;
 };
 
-/// The modules of `Clients/JavaScript`.
+/// The modules of `Clients/JavaScript`, and `strata.min.js`, which is made from them.
 struct StrataFiles strata_client_files(void);
 /// The files of `Examples/Demo`.
 struct StrataFiles strata_demo_files(void);

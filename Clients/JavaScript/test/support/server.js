@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { StrataClient } from "../../strata.js";
+import * as modules from "../../strata.js";
 import { TestClock, microtasks } from "./clock.js";
 import { identity } from "./wire.js";
 
@@ -26,7 +26,8 @@ export class TestServer {
   responds = () => true;
   responses = { "Event.replay": { complete: true, epoch: "e1" } };
 
-  constructor(options = {}) {
+  /** @param {object} [options] - Of the client. @param {object} [library] - The module with the client. */
+  constructor(options = {}, library = modules) {
     const server = this;
     class TestSocket {
       constructor(url, protocols) {
@@ -37,7 +38,7 @@ export class TestServer {
       send = (text) => server.#received(this, JSON.parse(text));
       close = () => (this.isClosed = true);
     }
-    this.client = new StrataClient({
+    this.client = new library.StrataClient({
       url: "https://test", appId: "app", identityToken: (nonce) => `token of ${nonce}`, WebSocket: TestSocket,
       fetch: (url, init) => this.#fetch(url, init), clock: this.clock, ...options,
     });
