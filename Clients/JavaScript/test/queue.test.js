@@ -295,6 +295,40 @@ test("a storage that fails does not stop the queue", async () => {
   assert.equal(sent.length, 1);
 });
 
+test("a storage that throws at once does not stop the queue", async () => {
+  const fail = () => {
+    throw new Error("none");
+  };
+  const { queue, sent } = await newQueue({ storage: { load: fail, put: fail, delete: fail } });
+  queue.setConnected(true);
+  queue.add(send("a", "1"), "me");
+  await microtasks();
+  assert.equal(sent.length, 1);
+});
+
+test("stored changes that are read after the sign-out are not taken over", async () => {
+  let give;
+  const stored = { name: "n", sequence: 0, user: "me", change: send("a", "1"), state: "waiting", wasTried: true,
+    tries: 0 };
+  const write = async () => {};
+  const storage = { load: () => new Promise((resolve) => (give = resolve)), put: write, delete: write };
+  const { queue, sent } = await newQueue({ storage, restore: false });
+  const restored = queue.restore("me");
+  queue.clear(error("closed", 0));
+  queue.setConnected(true);
+  give([stored]);
+  await restored;
+  await microtasks();
+  assert.deepEqual([labels(sent), queue.operations.length], [[], 0]);
+});
+
+test("stored changes of unknown kinds are left alone", async () => {
+  const load = async () => ["novelty", "constructor", "__proto__"].map((kind, sequence) =>
+    ({ name: kind, sequence, user: "me", change: { kind }, state: "waiting", wasTried: false, tries: 0 }));
+  const { queue } = await newQueue({ storage: { load, put: async () => {}, delete: async () => {} } });
+  assert.equal(queue.operations.length, 0);
+});
+
 test("a UUID has the form of version 4, also on a page without HTTPS", (context) => {
   Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
   context.after(() => delete crypto.randomUUID);

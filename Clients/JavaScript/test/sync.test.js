@@ -450,3 +450,135 @@ test("a failing listener stops neither the client nor other listeners", async ()
   assert.equal(calls, 1);
   assert.throws(() => server.clock.advance(0), /of the app/);
 });
+
+/** Returns an answer that the test gives later. */
+function laterAnswer() {
+  const later = {};
+  later.answer = () => new Promise((resolve) => (later.give = resolve));
+  return later;
+}
+
+test("a sign-in that ends after the sign-out brings no session", async () => {
+  const server = new TestServer();
+  const later = laterAnswer();
+  server.answers["POST /sessions"] = later.answer;
+  const sessions = [];
+  server.client.on("session", (session) => sessions.push(session));
+  const connected = assert.rejects(server.client.connect(), { code: "closed" });
+  await server.settle();
+  await server.client.signOut();
+  await connected;
+  later.give({ status: 201, body: { session_token: "late", identity: identity("me") } });
+  await server.settle();
+  assert.deepEqual([sessions, server.client.session, server.client.userId], [[], null, ""]);
+});
+
+test("a request that is refused after the sign-out makes no session", async () => {
+  const server = new TestServer();
+  const later = laterAnswer();
+  server.answers["PUT /blocks/users/bob"] = later.answer;
+  server.answers["DELETE /sessions/token-1"] = { status: 204 };
+  await server.start();
+  const blocked = assert.rejects(server.client.identity("bob").block(), { code: "closed" });
+  await server.settle();
+  const signedOut = server.client.signOut();
+  later.give({ status: 401, body: { id: "authentication_required", data: { nonce: "nonce" } } });
+  await Promise.all([signedOut, blocked]);
+  await server.settle();
+  assert.deepEqual([server.sessions, server.client.session], [1, null]);
+});
+
+test("the sign-out of an ended session succeeds, and makes no other one", async () => {
+  const server = new TestServer();
+  server.answers["DELETE /sessions/token-1"] = { status: 401, body: { id: "authentication_required", data: {} } };
+  await server.start();
+  await server.client.signOut();
+  assert.deepEqual([server.sessions, server.client.session], [1, null]);
+});
+
+test("a refused sign-in refuses no change", async () => {
+  const server = new TestServer();
+  const { "POST /sessions": signIn } = server.answers;
+  server.answers["PUT /blocks/users/bob"] = ({ headers }) => headers.get("Authorization").includes("token-1")
+    ? { status: 401, body: { id: "authentication_required", data: {} } } : { body: {} };
+  await server.start();
+  server.answers["POST /sessions"] = { status: 422, body: { id: "invalid_property", data: {} } };
+  const failures = [];
+  server.client.on("failure", ({ error }) => failures.push(error.code));
+  const blocked = server.client.identity("bob").block();
+  await server.settle();
+  assert.deepEqual([server.client.pendingChanges, failures], [1, []]);
+  server.answers["POST /sessions"] = signIn;
+  server.clock.advance(60_000);
+  await server.settle();
+  await blocked;
+});
+
+test("a link that is no URL delays a list until the server is sound", async () => {
+  const server = new TestServer();
+  let pages = 0;
+  server.answers["GET /conversations"] = () => (++pages === 1
+    ? { body: [conversation()], headers: { Link: '<http://[>; rel="next"' } } : page(conversation()));
+  void server.client.connect();
+  await server.open();
+  server.clock.advance(1_000);
+  await server.settle();
+  assert.equal(server.client.state, "live");
+  assert.equal(shown(server).length, 1);
+});
+
+test("a disconnected client has no timers", async () => {
+  const server = new TestServer();
+  server.answers["GET /conversations"] = { status: 503, body: { id: "service_unavailable" } };
+  const connected = assert.rejects(server.client.connect(), { code: "closed" });
+  await server.open();
+  server.client.disconnect();
+  await connected;
+  server.clock.advance(50);
+  await server.settle();
+  assert.equal(server.clock.timers, 0);
+});
+
+test("calls that share a load of older messages share its failure", async () => {
+  const server = new TestServer();
+  server.answers["GET /conversations"] = page(conversation({ total_message_count: 9, messages: [message(9)],
+    messages_next: "https://x/next" }));
+  await server.start();
+  const path = `/conversations/${conversationId().slice(-36)}/messages`;
+  server.answers[`GET ${path}`] = { status: 403, body: { id: "forbidden" } };
+  const list = shown(server)[0].messages();
+  const results = await Promise.allSettled([list.more(), list.more()]);
+  assert.deepEqual(results.map(({ reason }) => reason?.code), ["forbidden", "forbidden"]);
+});
+
+test("a listener that signs out hears of each dropped change once", async () => {
+  const server = new TestServer();
+  server.responds = () => false;
+  server.answers["POST /conversations"] = laterAnswer().answer;
+  server.answers["DELETE /sessions/token-1"] = { status: 204 };
+  void server.client.connect().catch(() => {});
+  await server.open();
+  const kinds = [];
+  server.client.on("failure", ({ change: dropped }) => {
+    kinds.push(dropped.kind);
+    if (kinds.length === 1) void server.client.signOut();
+  });
+  const draft = server.client.createConversation({ participants: ["bob"] });
+  void draft.send("one");
+  void draft.send("two");
+  await server.client.signOut();
+  assert.deepEqual(kinds, ["createConversation", "send", "send"]);
+});
+
+test("metadata of an app are refused at once if a key has a dot or the whole is a string", async () => {
+  const server = new TestServer();
+  server.answers["GET /conversations"] = page(conversation());
+  await server.start();
+  const [chat] = shown(server);
+  const refusal = (property) => ({ code: "invalid_property", property });
+  assert.throws(() => chat.mergeMetadata({ a: { "b.c": "1" } }), refusal("metadata.a.b.c"));
+  assert.throws(() => chat.mergeMetadata("text"), refusal("metadata"));
+  const create = () => server.client.createConversation({ participants: ["cleo"], metadata: "text" });
+  assert.throws(create, refusal("metadata"));
+  assert.equal(server.client.pendingChanges, 0);
+});
