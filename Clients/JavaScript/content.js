@@ -151,7 +151,8 @@ async function retry(signal, run) {
       signal?.throwIfAborted();
       if (reason instanceof Progressed) tries = 1;
       const error = reason instanceof Progressed ? reason.error : reason;
-      const isTemporary = !(error instanceof StrataError) || error.isTemporary;
+      // With strata.min.js the error is of another class of the same form.
+      const isTemporary = /** @type {any} */ (error)?.isTemporary ?? true;
       if (!isTemporary) throw error;
       if (tries >= maximumTries) throw new StrataError("network", "The transfer failed.", { cause: error });
     }

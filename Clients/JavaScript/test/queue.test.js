@@ -336,3 +336,14 @@ test("a UUID has the form of version 4, also on a page without HTTPS", (context)
   for (const name of names) assert.match(name, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.equal(new Set(names).size, 100);
 });
+
+test("receipts are sent together, at most 1000 per request", async () => {
+  const { queue, sent } = await newQueue();
+  const read = (number) => queue.add({ kind: "read", conversation: "a", ids: [String(number)] }, "me");
+  for (let number = 0; number < 1001; number += 1) void read(number);
+  queue.setConnected(true);
+  await microtasks();
+  sent[0].answer(ok());
+  await microtasks();
+  assert.deepEqual(sent.map(({ operation }) => operation.change.ids.length), [1000, 1]);
+});

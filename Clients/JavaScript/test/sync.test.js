@@ -582,3 +582,64 @@ test("metadata of an app are refused at once if a key has a dot or the whole is 
   assert.throws(create, refusal("metadata"));
   assert.equal(server.client.pendingChanges, 0);
 });
+
+test("a request that is sent again has the same idempotency key, and its second success is the first", async () => {
+  const server = new TestServer();
+  server.answers["GET /conversations"] = page(conversation());
+  const keys = [];
+  server.answers[`POST /conversations/${conversationId().slice(-36)}/messages`] = ({ headers, body }) => {
+    keys.push(`${headers.get("Strata-Mutation")} ${body.id}`);
+    return keys.length === 1 ? new TypeError("the answer was lost")
+      : { status: 409, body: { id: "id_in_use", data: message(2, { id: body.id }) } };
+  };
+  await server.start();
+  const sent = shown(server)[0].send("hello");
+  await server.settle();
+  server.clock.advance(1_000);
+  await sent;
+  assert.equal(keys.length, 2);
+  assert.equal(keys[0], keys[1]);
+  assert.match(keys[0], /^[0-9a-f-]{36} layer/);
+});
+
+test("deleting what the server no longer has succeeds", async () => {
+  const server = new TestServer();
+  server.answers["GET /conversations"] = page(conversation({ messages: [message(2)], total_message_count: 1 }));
+  await server.start();
+  const failures = [];
+  server.client.on("failure", (failure) => failures.push(failure));
+  await shown(server)[0].messages().items[0].delete("all_participants");
+  await shown(server)[0].delete("all_participants");
+  assert.deepEqual(failures, []);
+});
+
+test("a refused receipt is reverted", async () => {
+  const server = new TestServer({ confirmsDelivery: false });
+  server.answers["GET /conversations"] = page(conversation({ messages: [message(2)], total_message_count: 1,
+    unread_message_count: 1 }));
+  const path = `/conversations/${conversationId().slice(-36)}/receipts`;
+  server.answers[`POST ${path}`] = { status: 403, body: { id: "forbidden" } };
+  await server.start();
+  const state = () => [shown(server)[0].unreadCount, shown(server)[0].messages().items[0].isUnread];
+  const read = shown(server)[0].messages().items[0].markRead();
+  assert.deepEqual(state(), [0, false]);
+  await assert.rejects(read, { code: "forbidden" });
+  assert.deepEqual(state(), [1, true]);
+});
+
+test("a list that cannot be continued starts again", async () => {
+  const server = new TestServer();
+  const paths = [];
+  server.answers["GET /conversations"] = ({ search }) => {
+    paths.push(search);
+    if (search.includes("gone")) return { status: 404, body: { id: "not_found" } };
+    return paths.length === 1 ? { body: [conversation()], headers: { Link: '</conversations?from=gone>; rel="next"' } }
+      : page(conversation());
+  };
+  void server.client.connect();
+  await server.open();
+  server.clock.advance(1_000);
+  await server.settle();
+  assert.deepEqual(paths, [paths[0], "?from=gone", paths[0]]);
+  assert.equal(server.client.state, "live");
+});

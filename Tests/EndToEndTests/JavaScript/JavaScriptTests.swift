@@ -27,7 +27,8 @@ extension EndToEnd {
 
         @Test("all tests without a server pass")
         func units() async throws {
-            try await run(["metadata", "overlay", "packets", "queue", "size", "sync", "typing"].map { "\(Self.tests)/\($0).test.js" })
+            let names = ["clients", "metadata", "overlay", "packets", "queue", "size", "sync", "typing"]
+            try await run(names.map { "\(Self.tests)/\($0).test.js" })
         }
 
         /// Runs `strata dev`, whose content URLs Node and Chromium can resolve.
