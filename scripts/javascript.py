@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Clients/JavaScript/strata.min.js: strata.js and the modules that it imports, in one minified module.
+"""Writes Clients/JavaScript/strata.min.js, which is strata.js and the modules that it imports in one minified module, and strata.min.js.gz, which gateways send.
 
 javascript.py [--check]
 
 Needs esbuild (`apt-get install esbuild`), and prints the size of each module. The first line of the file has a digest of the modules. `--check` needs no esbuild,
-writes nothing, and exits with 1 if the digest is not that of the present modules. So the check does not depend on the version of esbuild.
+writes nothing, and exits with 1 if the digest is not that of the present modules, or the compressed file differs. So the check does not depend on the version of
+esbuild.
 """
 import gzip
 import hashlib
@@ -49,17 +50,20 @@ def main():
     path = os.path.join(FOLDER, TARGET)
     head = f"// SPDX-License-Identifier: Apache-2.0, scripts/javascript.py, {digest()}\n"
     if "--check" in sys.argv[1:]:
-        with open(path, encoding="utf-8") as file:
-            if file.readline() != head:
+        with open(path, "rb") as file, gzip.open(path + ".gz") as compressed:
+            content = file.read()
+            if not content.startswith(head.encode()) or compressed.read() != content:
                 sys.exit(f"{path} is not made from the present modules: run scripts/javascript.py")
         return
     content, sizes = build()
     content = head.encode() + content
-    with open(path, "wb") as file:
-        file.write(content)
+    compressed = gzip.compress(content, 9, mtime=0)
+    for name, data in [(path, content), (path + ".gz", compressed)]:
+        with open(name, "wb") as file:
+            file.write(data)
     for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
         print(f"{name:14} {size:6}")
-    print(f"{TARGET:14} {len(content):6}, {len(gzip.compress(content, 9))} compressed")
+    print(f"{TARGET:14} {len(content):6}, {len(compressed)} compressed")
 
 
 if __name__ == "__main__":

@@ -191,11 +191,13 @@ export class StrataClient {
   async connect() {
     if (!this.#isStarted) {
       this.#isStarted = true;
-      this.#setState("connecting");
       this.#watchPage();
       this.#connection.start();
+      this.#setState("connecting");
     }
     if (this.#state === "live") return;
+    // A listener may have disconnected the client.
+    if (!this.#isStarted) throw new StrataError("closed");
     await new Promise((resolve, reject) => {
       const stop = this.on("state", ({ state, error }) => {
         if (state !== "live" && state !== "closed") return;
@@ -321,6 +323,7 @@ export class StrataClient {
       void this.#queue.restore(me);
     }
     this.#setState("syncing");
+    if (!this.#isStarted) return;
     this.#sync.opened();
     this.#queue.setConnected(true);
   }

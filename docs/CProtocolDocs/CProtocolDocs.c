@@ -65,6 +65,9 @@ static const unsigned char client_strata[] = {
 static const unsigned char client_strata_min[] = {
 #embed "../../Clients/JavaScript/strata.min.js"
 };
+static const unsigned char client_strata_min_gz[] = {
+#embed "../../Clients/JavaScript/strata.min.js.gz"
+};
 static const unsigned char client_sync[] = {
 #embed "../../Clients/JavaScript/sync.js"
 };
@@ -103,6 +106,7 @@ struct StrataDocument strata_docs_errors(void) { return DOCUMENT(errors_html); }
 struct StrataDocument strata_docs_openapi(void) { return DOCUMENT(openapi_yaml); }
 struct StrataDocument strata_docs_asyncapi(void) { return DOCUMENT(asyncapi_yaml); }
 struct StrataDocument strata_docs_server_openapi(void) { return DOCUMENT(server_openapi_yaml); }
+struct StrataDocument strata_client_min_gz(void) { return DOCUMENT(client_strata_min_gz); }
 
 #define FILE(name, file) {name, {file, sizeof(file)}}
 

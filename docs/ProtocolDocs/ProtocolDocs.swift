@@ -21,9 +21,11 @@ public enum ProtocolDocs {
         /// The source that a `Content-Security-Policy` names so that a browser carries out the script in the page, and
         /// no other; nil: the page has none.
         public let scriptSource: String?
+        /// The content compressed by gzip, for clients that accept it; nil: the file is sent as it is only.
+        public fileprivate(set) var compressed: ByteBuffer?
 
         init(_ document: StrataDocument, contentType: String) {
-            let bytes = UnsafeRawBufferPointer(start: document.bytes, count: document.count)
+            let bytes = document.buffer
             self.bytes = ByteBuffer(bytes: bytes)
             self.contentType = contentType
             var hash = SHA256()
@@ -50,8 +52,13 @@ public enum ProtocolDocs {
     public static let asyncAPI = File(strata_docs_asyncapi(), contentType: "application/yaml; charset=utf-8")
     /// The Server API, as OpenAPI 3.1.
     public static let serverOpenAPI = File(strata_docs_server_openapi(), contentType: "application/yaml; charset=utf-8")
-    /// The modules of the JavaScript client, by name; `strata.js` or `strata.min.js` is the one to import.
-    public static let client = files(strata_client_files())
+    /// The modules of the JavaScript client, by name; `strata.js` or `strata.min.js` is the one to import. The latter has
+    /// a compressed form.
+    public static let client: [String: File] = {
+        var client = files(strata_client_files())
+        client["strata.min.js"]?.compressed = ByteBuffer(bytes: strata_client_min_gz().buffer)
+        return client
+    }()
     /// The files of the demo page, by name.
     public static let demo = files(strata_demo_files())
 
@@ -71,4 +78,8 @@ public enum ProtocolDocs {
         default: "text/html; charset=utf-8"
         }
     }
+}
+
+extension StrataDocument {
+    fileprivate var buffer: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: bytes, count: count) }
 }

@@ -643,3 +643,20 @@ test("a list that cannot be continued starts again", async () => {
   assert.deepEqual(paths, [paths[0], "?from=gone", paths[0]]);
   assert.equal(server.client.state, "live");
 });
+
+test("a listener of the state can disconnect the client at any state", async () => {
+  for (const at of ["connecting", "syncing", "live"]) {
+    const server = new TestServer();
+    server.client.on("state", ({ state }) => state === at && server.client.disconnect());
+    const connected = assert.rejects(server.client.connect(), { code: "closed" });
+    await server.settle();
+    server.socket?.onopen();
+    await server.settle();
+    await connected;
+    const requests = server.requests.length;
+    if (server.client.userId) void server.client.identity("bob").block();
+    server.clock.advance(60_000);
+    await server.settle();
+    assert.deepEqual([server.client.state, server.requests.length, server.clock.timers], ["closed", requests, 0], at);
+  }
+});

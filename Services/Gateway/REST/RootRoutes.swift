@@ -133,11 +133,22 @@ private struct DocumentRequest: RESTRequest {
     private let wantsBody: Bool
     /// The value of `If-None-Match`.
     private let known: String?
+    private let acceptsGzip: Bool
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) {
         hasSlash = request.uri.path.hasSuffix("/")
         wantsBody = request.method == .get
         known = request.headers[.ifNoneMatch]
+        acceptsGzip = request.headers[values: .acceptEncoding].contains(where: Self.includesGzip)
+    }
+
+    /// Returns true if a value of `Accept-Encoding` includes gzip, with a weight other than 0.
+    private static func includesGzip(_ encodings: String) -> Bool {
+        encodings.split(separator: ",")
+            .contains { element in
+                let parts = element.lowercased().filter { $0 != " " }.split(separator: ";")
+                return parts.first == "gzip" && !parts.contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
+            }
     }
 
     /// The content security policy of a page that loads its modules, styles and data from its own origin only.
@@ -148,16 +159,22 @@ private struct DocumentRequest: RESTRequest {
 
     /// - Parameter policy: the content security policy; nil: that of a page of the documentation.
     func answer(_ file: ProtocolDocs.File, policy: String? = nil) -> RESTAnswer {
+        let compressed = acceptsGzip ? file.compressed : nil
+        // Each form of a file has a tag of its own.
+        let tag = compressed == nil ? file.entityTag : String(file.entityTag.dropLast()) + "-gzip\""
         var headers: HTTPFields = [
-            .eTag: file.entityTag, .cacheControl: "no-cache",
+            .eTag: tag, .cacheControl: "no-cache",
             .contentSecurityPolicy: policy ?? Self.policy(of: file),
             .xContentTypeOptions: "nosniff",
         ]
-        if isKnown(file.entityTag) { return RESTAnswer(status: .notModified, headers: headers) }
+        if file.compressed != nil { headers[.vary] = "Accept-Encoding, Origin" }
+        if isKnown(tag) { return RESTAnswer(status: .notModified, headers: headers) }
         headers[.contentType] = file.contentType
-        headers[.contentLength] = String(file.bytes.readableBytes)
+        if compressed != nil { headers[.contentEncoding] = "gzip" }
+        let bytes = compressed ?? file.bytes
+        headers[.contentLength] = String(bytes.readableBytes)
         guard wantsBody else { return RESTAnswer(status: .ok, headers: headers) }
-        return RESTAnswer(status: .ok, stream: ResponseBody(byteBuffer: file.bytes), headers: headers)
+        return RESTAnswer(status: .ok, stream: ResponseBody(byteBuffer: bytes), headers: headers)
     }
 
     /// True if `If-None-Match` names the tag. A weak tag matches, too, because a compressing proxy makes it weak.

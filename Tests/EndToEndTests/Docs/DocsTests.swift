@@ -19,7 +19,7 @@ extension EndToEnd {
         private func committed(_ name: String) throws -> Data {
             var root = URL(fileURLWithPath: #filePath)
             for _ in 0..<4 { root.deleteLastPathComponent() }
-            return try Data(contentsOf: root.appending(path: "docs/\(name)"))
+            return try Data(contentsOf: root.appending(path: "docs").appending(path: name))
         }
 
         @Test("gateways serve the description to every client, identical to the repository", arguments: files)
@@ -41,9 +41,24 @@ extension EndToEnd {
             #expect(answer.status == 200)
             #expect(answer.header("Content-Type")?.hasPrefix("text/javascript") == true)
             #expect(answer.header("Access-Control-Allow-Origin") != nil)
-            #expect(try await client.call("GET", "/client/strata.min.js", headers: ["Accept": ""]).status == 200)
             #expect(try await client.call("GET", "/client/nothing.js", headers: ["Accept": ""]).status == 404)
             #expect(try await client.call("GET", "/demo/", headers: ["Accept": ""]).status == 404)
+        }
+
+        @Test(
+            "gateways send the minified JavaScript client compressed to clients that accept it",
+            arguments: [("gzip, deflate, br", true), ("br;q=1, GZIP;q=0.5", true), ("gzip;q=0", false), ("", false)])
+        func compressed(_ encodings: String, _ isCompressed: Bool) async throws {
+            let client = try await Cluster.shared().client()
+            let headers = ["Accept": "", "Accept-Encoding": encodings, "Origin": "https://a.test"]
+            let answer = try await client.call("GET", "/client/strata.min.js", headers: headers)
+            let name = "../Clients/JavaScript/strata.min.js" + (isCompressed ? ".gz" : "")
+            #expect(answer.body == (try committed(name)))
+            #expect(answer.header("Content-Encoding") == (isCompressed ? "gzip" : nil))
+            #expect(answer.header("ETag")?.hasSuffix("-gzip\"") == isCompressed)
+            #expect(answer.header("Vary") == "Accept-Encoding, Origin")
+            let known = headers.merging(["If-None-Match": try #require(answer.header("ETag"))]) { $1 }
+            #expect(try await client.call("GET", "/client/strata.min.js", headers: known).status == 304)
         }
 
         @Test("a browser runs the search script and no other script")

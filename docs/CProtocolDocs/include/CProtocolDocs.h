@@ -19,6 +19,8 @@ struct StrataDocument strata_docs_openapi(void);
 struct StrataDocument strata_docs_asyncapi(void);
 /// `docs/server-openapi.yaml`
 struct StrataDocument strata_docs_server_openapi(void);
+/// `Clients/JavaScript/strata.min.js.gz`: `strata.min.js`, compressed by gzip
+struct StrataDocument strata_client_min_gz(void);
 
 /// A file with its name.
 struct StrataFile {

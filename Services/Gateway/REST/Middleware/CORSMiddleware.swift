@@ -16,12 +16,14 @@ struct CORSMiddleware: RESTMiddleware {
     }
 
     /// Adds headers with the concrete origin, because browsers refuse a wildcard for requests with credentials.
+    ///
+    /// A route that sets `Vary` itself includes `Origin` in it.
     private func allow(_ origin: String, in response: inout Response) {
         response.headers[.accessControlAllowOrigin] = origin
         response.headers[.accessControlAllowCredentials] = "true"
         response.headers[.accessControlExposeHeaders] =
             "Layer-Count, Link, Content-Range, ETag, Retry-After, Strata-Position, Strata-User-Position"
-        response.headers[.vary] = "Origin"
+        if response.headers[.vary] == nil { response.headers[.vary] = "Origin" }
     }
 }
 
