@@ -7,7 +7,7 @@ import { kinds } from "./changes.js";
 import { checkValue, stepsOf, valueAt } from "./metadata.js";
 import { Queue, receiptsPerRequest } from "./queue.js";
 import { Rest } from "./rest.js";
-import { conversationOf } from "./store.js";
+import { Store, conversationOf } from "./store.js";
 import { Sync } from "./sync.js";
 import { TypingReceiver, TypingSender } from "./typing.js";
 import { View } from "./view.js";
@@ -84,8 +84,8 @@ export class StrataClient {
   #typists;
   /** @type {Sync | null} */
   #sync = null;
-  /** @type {import("./store.js").Store | null} The state that the app sees; the former one while another is loaded. */
-  #shown = null;
+  /** The state that the app sees; the former one while another is loaded. */
+  #shown = new Store("");
   /** @type {State} */
   #state = "closed";
   #isStarted = false;
@@ -221,7 +221,7 @@ export class StrataClient {
     this.#stop(null);
     this.#queue.clear(new StrataError("closed"));
     this.#sync = null;
-    this.#show(null);
+    this.#show(new Store(""));
     await this.#rest.end();
   }
 
@@ -349,7 +349,7 @@ export class StrataClient {
     const sync = this.#sync;
     if (!sync) return;
     // While the state is loaded anew, the former one stays visible.
-    if (sync.store !== this.#shown && (sync.isLoaded || this.#shown?.conversations.size === 0)) this.#show(sync.store);
+    if (sync.store !== this.#shown && (sync.isLoaded || this.#shown.conversations.size === 0)) this.#show(sync.store);
     if (sync.isLive && this.#state === "syncing") {
       this.#typing.setConnected(true);
       this.#setState("live");
@@ -357,7 +357,7 @@ export class StrataClient {
     this.#schedule();
   }
 
-  /** @param {import("./store.js").Store | null} store */
+  /** @param {Store} store */
   #show(store) {
     this.#shown = store;
     this.#view.show(store);
@@ -367,8 +367,8 @@ export class StrataClient {
 
   /** Ends the changes that the state contains, and updates the snapshots. */
   #settle() {
-    const [sync, store] = [this.#sync, this.#shown];
-    if (!sync || !store) return;
+    const sync = this.#sync;
+    if (!sync) return;
     const open = this.#open;
     this.#queue.settle(sync.store, sync.isLoaded, open);
     if (open && this.#queue.operations.some((operation) => operation.state === "answered")) {
@@ -390,7 +390,7 @@ export class StrataClient {
    * @param {string} id
    */
   #endTyping(id) {
-    const participants = this.#shown?.conversations.get(id)?.participants ?? [];
+    const participants = this.#shown.conversations.get(id)?.participants ?? [];
     for (const user of this.#typists.in(id).keys()) if (!participants.includes(user)) this.#typists.finish(id, user);
     if (!participants.includes(this.userId) && !this.#view.conversation(id)) this.#typing.end(id);
   }
@@ -402,7 +402,7 @@ export class StrataClient {
   #confirmDelivery(conversations) {
     if (this.#options.confirmsDelivery === false) return;
     for (const id of conversations) {
-      const conversation = this.#shown?.conversations.get(id);
+      const conversation = this.#shown.conversations.get(id);
       if (!conversation?.deliveryReceipts || !conversation.participants.length) continue;
       const ids = this.#messagesIn(id)
         .filter((one) => one.isUnread && one.statuses.get(this.userId) === 0 && !this.#delivered.has(one.id))
@@ -420,7 +420,7 @@ export class StrataClient {
     this.#presenceAsked.clear();
     this.#connection.request("Presence.subscribe", {}, () => {});
     this.#sendPresence();
-    const known = [...(this.#shown?.identities.keys() ?? [])];
+    const known = [...this.#shown.identities.keys()];
     if (since === null) return this.#askPresence([this.userId, ...known]);
     for (const user of known) this.#presenceAsked.add(user);
     this.#syncPresence({ since });
@@ -465,7 +465,7 @@ export class StrataClient {
   #typingReceived({ type, object, data }) {
     const [id, user, action] = [object?.id, data?.sender?.user_id, data?.action];
     if (type !== "typing_indicator" || typeof user !== "string" || user === this.userId) return;
-    if (!["started", "paused", "finished"].includes(action) || !this.#shown?.conversations.has(id)) return;
+    if (!["started", "paused", "finished"].includes(action) || !this.#shown.conversations.has(id)) return;
     this.#typists.received(id, user, action);
   }
 
@@ -639,25 +639,23 @@ export class StrataClient {
 
   /** @param {string} id */
   #messagesIn(id) {
-    return [...(this.#shown?.messagesIn(this.#resolve(id)).values() ?? [])];
+    return [...this.#shown.messagesIn(this.#resolve(id)).values()];
   }
 
   /** Returns the view after the changes so far, so that a call sees the effect of the call before it. */
   #current() {
-    const touched = this.#shown?.takeTouched();
-    if (touched) {
-      this.#view.touch(touched);
-      for (const id of touched.messages.values()) this.#arrived.add(id);
-      for (const user of touched.identities) this.#introduced.add(user);
-      for (const id of touched.conversations) this.#endTyping(id);
-    }
+    const touched = this.#shown.takeTouched();
+    this.#view.touch(touched);
+    for (const id of touched.messages.values()) this.#arrived.add(id);
+    for (const user of touched.identities) this.#introduced.add(user);
+    for (const id of touched.conversations) this.#endTyping(id);
     return this.#view;
   }
 
   /** @returns {Core} */
   #core() {
     /** @param {string} id */
-    const record = (id) => this.#shown?.conversations.get(this.#resolve(id));
+    const record = (id) => this.#shown.conversations.get(this.#resolve(id));
     return {
       me: () => this.userId,
       change: (change) => this.#change(change),

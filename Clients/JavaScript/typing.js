@@ -130,13 +130,9 @@ export class TypingReceiver {
     this.#changed(conversation, user, "finished");
   }
 
-  /**
-   * Ends typing in one conversation, or everywhere.
-   * @param {string} [conversation]
-   */
-  finishAll(conversation) {
+  /** Ends the typing of all users. */
+  finishAll() {
     for (const [id, typists] of [...this.#typists]) {
-      if (conversation !== undefined && conversation !== id) continue;
       for (const user of [...typists.keys()]) this.finish(id, user);
     }
   }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { kinds } from "./changes.js";
 import { Conversation, Identity, Message } from "./objects.js";
+import { Store } from "./store.js";
 
 /**
  * @typedef {import("./changes.js").Change} Change
- * @typedef {import("./store.js").Store} Store
  */
 
 /** The snapshots that the app sees: the server's state with the user's pending changes on top. */
 export class View {
   #queue;
   #core;
-  /** @type {Store | null} */
-  #store = null;
+  #store = new Store("");
   /** @type {Map<string, Conversation | null>} */
   #conversations = new Map();
   /** @type {Map<string, readonly Message[]>} Sorted messages by conversation. */
@@ -30,7 +29,7 @@ export class View {
 
   /**
    * Shows another state.
-   * @param {Store | null} store
+   * @param {Store} store
    */
   show(store) {
     this.#store = store;
@@ -56,7 +55,7 @@ export class View {
     }
     for (const id of identities) this.#identities.delete(id);
     if (identities.size === 0) return;
-    for (const [id, record] of this.#store?.conversations ?? []) {
+    for (const [id, record] of this.#store.conversations) {
       if (record.participants.some((user) => identities.has(user))) this.#conversations.delete(id);
     }
   }
@@ -78,7 +77,7 @@ export class View {
 
   /** @returns {Conversation[]} */
   conversations() {
-    const ids = new Set(this.#store?.conversations.keys());
+    const ids = new Set(this.#store.conversations.keys());
     for (const { change } of this.#queue.operations) {
       if (change.kind === "createConversation") ids.add(String(change.conversation));
     }
@@ -90,16 +89,16 @@ export class View {
     let shown = this.#conversations.get(id);
     if (shown === undefined) {
       shown = this.#makeConversation(id);
-      if (shown || this.#store?.conversations.has(id)) this.#conversations.set(id, shown);
+      if (shown || this.#store.conversations.has(id)) this.#conversations.set(id, shown);
     }
     return shown;
   }
 
   /** @param {string} id */
   #makeConversation(id) {
-    const context = { me: this.#core.me(), messages: this.#messagesIn(id), deleted: new Set(), read: new Set() };
+    const context = { me: this.#core.me(), messages: this.#store.messagesIn(id), deleted: new Set(), read: new Set() };
     /** @type {any} */
-    let record = this.#store?.conversations.get(id) ?? null;
+    let record = this.#store.conversations.get(id) ?? null;
     for (const { change } of this.#queue.in(id)) {
       const apply = kinds[change.kind].conversation;
       if (apply && (record || change.kind === "createConversation")) record = apply(record, change, context);
@@ -111,11 +110,6 @@ export class View {
 
   // Messages
 
-  /** @param {string} id */
-  #messagesIn(id) {
-    return this.#store?.messagesIn(id) ?? new Map();
-  }
-
   /**
    * Returns the loaded messages of a conversation without gaps, oldest first.
    * @param {string} id
@@ -123,10 +117,10 @@ export class View {
   messages(id) {
     let list = this.#lists.get(id);
     if (!list) {
-      const oldest = this.#store?.conversations.get(id)?.oldest ?? 0;
-      const known = [...this.#messagesIn(id).values()].filter(({ position }) => position >= oldest);
+      const oldest = this.#store.conversations.get(id)?.oldest ?? 0;
+      const known = [...this.#store.messagesIn(id).values()].filter(({ position }) => position >= oldest);
       const ids = new Set(known.sort((one, other) => one.position - other.position).map((message) => message.id));
-      for (const { change } of this.#queue.in(id)) if (change.kind === "send") ids.add(change.ids?.[0]);
+      for (const { change } of this.#queue.in(id)) if (change.kind === "send") ids.add(change.ids[0]);
       list = Object.freeze([...ids].flatMap((message) => this.message(id, message) ?? []));
       this.#lists.set(id, list);
     }
@@ -138,7 +132,7 @@ export class View {
     const known = this.#messages.get(id);
     if (known) return known;
     /** @type {any} */
-    let record = this.#messagesIn(conversation).get(id) ?? null;
+    let record = this.#store.messagesIn(conversation).get(id) ?? null;
     for (const { change } of this.#queue.in(conversation)) {
       const apply = kinds[change.kind].message;
       if (!apply || (!record && change.kind !== "send")) continue;
@@ -154,7 +148,7 @@ export class View {
 
   /** @returns {Identity[]} */
   identities() {
-    return [...(this.#store?.identities.keys() ?? [])].map((user) => this.identity(user));
+    return [...this.#store.identities.keys()].map((user) => this.identity(user));
   }
 
   /**
@@ -165,10 +159,10 @@ export class View {
   identity(user) {
     let shown = this.#identities.get(user);
     if (!shown) {
-      const record = this.#store?.identities.get(user) ?? { userId: user, displayName: null, avatarUrl: null };
+      const record = this.#store.identities.get(user) ?? { userId: user, displayName: null, avatarUrl: null };
       const state = {
-        isFollowed: this.#store?.followed.has(user) ?? false,
-        isBlocked: this.#store?.blocked.has(user) ?? false,
+        isFollowed: this.#store.followed.has(user),
+        isBlocked: this.#store.blocked.has(user),
       };
       for (const { change } of this.#queue.operations) {
         if (change.user !== user) continue;
