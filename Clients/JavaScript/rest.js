@@ -70,15 +70,14 @@ export class Rest {
    * @returns {Promise<Session>}
    */
   async signIn(nonce) {
-    const era = this.#era;
     if (this.#session) return this.#session;
-    this.#signIn ??= this.#newSession(nonce);
+    const signIn = (this.#signIn ??= this.#newSession(nonce));
     try {
-      return await this.#signIn;
+      return await signIn;
     } catch (error) {
       throw Object.assign(asError(error), { isSignIn: true });
     } finally {
-      if (era === this.#era) this.#signIn = null;
+      if (this.#signIn === signIn) this.#signIn = null;
     }
   }
 
