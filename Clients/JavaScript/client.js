@@ -627,7 +627,7 @@ export class StrataClient {
       operation.change = { ...operation.change, stored: { position, sentAt: String(sent_at) } };
       this.#view.touchChange(operation.change);
     }
-    if (kind === "createConversation" && id && id !== conversation) {
+    if (kind === "createConversation" && typeof id === "string" && id !== conversation) {
       this.#aliases.set(conversation, id);
       this.#queue.move(conversation, id);
       this.#sync?.want(id);

@@ -660,3 +660,11 @@ test("a listener of the state can disconnect the client at any state", async () 
     assert.deepEqual([server.client.state, server.requests.length, server.clock.timers], ["closed", requests, 0], at);
   }
 });
+
+test("an answer to a creation with an id that is no text names no other conversation", async () => {
+  const server = new TestServer();
+  server.answers["POST /conversations"] = { status: 201, body: { id: {}, position: "x", metadata: 5 } };
+  await server.start();
+  const draft = server.client.createConversation({ participants: ["bob"] });
+  assert.equal((await draft.created).id, draft.id);
+});
