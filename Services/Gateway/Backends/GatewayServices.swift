@@ -47,7 +47,7 @@ struct GatewayServices: Sendable {
             baseURL: settings.publicURL, webSocketURL: settings.webSocketURL,
             fullReceiptRecipients: settings.objects.receiptRecipients,
             locateContent: { content?.location(of: $0) ?? ContentLocation(downloadURL: nil, expiration: nil) })
-        sessions = SessionDirectory(conversations: conversations)
+        sessions = SessionDirectory(conversations: conversations, opening: limits.opening)
         serverTokens = ServerTokenDirectory(conversations: conversations)
     }
 
@@ -98,7 +98,7 @@ struct GatewayServices: Sendable {
             longAnswers.recordBytes(account.bytes, for: user)
             turn.end()
         }
-        return try await body(account)
+        return try await opening.inTurn { () throws(Failure) in try await body(account) }
     }
 
     /// Runs a conversion of an answer. An invalid answer of a service is an internal error, not the client's.

@@ -9,6 +9,7 @@ struct GatewayLimits: Sendable {
     let input: InputBudget
     let answers: AnswerBudget
     let longAnswers: LongAnswers
+    let opening = OpeningCalls()
 
     init(_ settings: GatewaySettings, logger: Logger) {
         limiter = RateLimiter(settings.load.rates)
@@ -25,4 +26,5 @@ extension GatewayServices {
     var input: InputBudget { limits.input }
     var answers: AnswerBudget { limits.answers }
     var longAnswers: LongAnswers { limits.longAnswers }
+    var opening: OpeningCalls { limits.opening }
 }

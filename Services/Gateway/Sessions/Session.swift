@@ -69,18 +69,37 @@ final class SessionDirectory: Sendable {
     /// The time for which an answer is reused.
     static let lifetime = Duration.seconds(5)
     static let capacity = 20_000
+    /// The maximum time for which a request waits until its session is looked up. Stock clients give up a request after
+    /// 15 s.
+    static let patience = Duration.seconds(10)
 
     private let conversations: RPCClient
+    private let opening: OpeningCalls
     private let cache = Mutex(ExpiringCache<[UInt8], Session>(capacity: capacity))
 
-    init(conversations: RPCClient) { self.conversations = conversations }
+    init(conversations: RPCClient, opening: OpeningCalls) {
+        self.conversations = conversations
+        self.opening = opening
+    }
 
     /// - Throws: `authentication_required` without a nonce, which the caller adds; `app_suspended`, `user_suspended`;
     ///   `service_unavailable`.
     func session(for token: SessionToken, trace: TraceID) async throws(Failure) -> Session {
         let digest = token.digest
+        if let session = known(digest) { return session }
+        let asked = ContinuousClock.now
+        return try await opening.inTurn { () throws(Failure) in
+            guard ContinuousClock.now - asked < Self.patience else { throw .unavailable }
+            // Another request with the token may have been answered meanwhile.
+            if let session = known(digest) { return session }
+            return try await find(digest, trace: trace)
+        }
+    }
+
+    private func known(_ digest: [UInt8]) -> Session? { cache.withLock { $0.value(for: digest, at: .now) } }
+
+    private func find(_ digest: [UInt8], trace: TraceID) async throws(Failure) -> Session {
         let now = ContinuousClock.now
-        if let session = cache.withLock({ $0.value(for: digest, at: now) }) { return session }
         let proto = try await conversations.call(
             ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) },
             for: .within(.seconds(5), trace: trace))

@@ -106,14 +106,18 @@ struct CatchUpDriver {
     ///   - since: the start of a replay. nil: ``CatchUpTiming/openingMargin`` before the socket opened.
     ///   - margin: additional time before the opening of the socket. Unused for a replay.
     private func askBaseline(since: Timestamp?, margin: Duration) async throws -> CatchUp.Event {
-        let asked = NIODeadline.now()
-        let origin = try await whileCurrent { $0.catchUps.schedule.origin(since: since, margin: margin, at: $0.moment) }
-        let baseline = try await services.baseline(origin, for: GatewayServices.Call(key))
-        let took = asked.elapsed(until: .now())
-        // Blocks are read after the baseline, so that no entry is missed between this reading and the log.
-        let blocks = try await services.blockedUsers(since: baseline.userPosition, for: GatewayServices.Call(key))
-        try await whileCurrent { $0.registry.blocksRead(blocks, of: $0.key) }
-        return .baseline(baseline, took: took)
+        try await services.opening.inTurn {
+            let asked = NIODeadline.now()
+            let origin = try await whileCurrent {
+                $0.catchUps.schedule.origin(since: since, margin: margin, at: $0.moment)
+            }
+            let baseline = try await services.baseline(origin, for: GatewayServices.Call(key))
+            let took = asked.elapsed(until: .now())
+            // Blocks are read after the baseline, so that no entry is missed between this reading and the log.
+            let blocks = try await services.blockedUsers(since: baseline.userPosition, for: GatewayServices.Call(key))
+            try await whileCurrent { $0.registry.blocksRead(blocks, of: $0.key) }
+            return .baseline(baseline, took: took)
+        }
     }
 
     /// Reads a page of the logs in the user's turn, and applies its entries about blocks to the registry.
