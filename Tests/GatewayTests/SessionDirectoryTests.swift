@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FanOut
 import FoundationEssentials
 import Logging
 import NIOPosix
