@@ -97,8 +97,7 @@ enum ListScenario {
         let path = target.path(ofUser: user, room: "", includesSender: true)
         let before = try await LoadSocket.open(
             target.addresses[0], path: path, saying: LoadSocket.counterRequest, on: context.loops.group)
-        try await before.awaitLive()
-        let since = try await before.read { $0.timestamp }
+        let since = try await before.firstAnswer()
         before.close()
         try await changes()
         // The commits reach the gateways.

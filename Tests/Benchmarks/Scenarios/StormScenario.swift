@@ -69,8 +69,7 @@ enum StormScenario {
         let socket = try await LoadSocket.open(
             target.addresses[0], path: target.path(ofUser: user, room: "", includesSender: true),
             saying: LoadSocket.counterRequest, on: context.loops.group)
-        try await socket.awaitLive()
-        let time = try await socket.read { $0.timestamp }
+        let time = try await socket.firstAnswer()
         socket.close()
         return time
     }

@@ -18,8 +18,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private let live: EventLoopPromise<Void>
     /// Receives each packet in place of the counters.
     var onPacket: ((UnsafeRawBufferPointer) -> Void)?
-    /// The server's time of the last answer, as text. Recorded only without ``onPacket``.
-    private(set) var timestamp = ""
+    private let answered: EventLoopPromise<String>
     private var channel: (any Channel)?
     /// The channel of the socket. A caller can close it without a close frame.
     var connection: (any Channel)? { channel }
@@ -38,6 +37,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         opened = loop.makePromise()
         replay = loop.makePromise()
         live = loop.makePromise()
+        answered = loop.makePromise()
     }
 
     /// The close code of the server.
@@ -150,12 +150,17 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         try await answer.futureResult.get()
     }
 
+    /// Waits for the first answer to a request. The socket must have no ``onPacket``.
+    /// - Returns: The server's time of the answer.
+    func firstAnswer() async throws -> String { try await answered.futureResult.get() }
+
     /// Waits for the first packet: the socket receives what happens from then on.
     func awaitLive() async throws { try await live.futureResult.get() }
 
     private func fail(_ error: any Error) {
         opened.fail(error)
         live.fail(error)
+        answered.fail(error)
         replay.succeed(false)
     }
 
@@ -231,7 +236,9 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Counts a packet without parsing it. The low cost of the load makes measurements on the same machine possible.
     private func count(_ packet: UnsafeRawBufferPointer) {
-        guard packet.end(of: "\"operation\":\"create\"", within: 160) != nil else {
+        guard let created = packet.end(of: "\"operation\":\"create\"", within: 160),
+            packet.end(of: "\"type\":\"Message\"", from: created, within: 160) != nil
+        else {
             if packet.end(of: "\"type\":\"response\"", within: 120) != nil { countAnswer(packet) }
             let isRefused = packet.end(of: "\"success\":false", within: 400) != nil
             if packet.end(of: "Event.replay", within: 400) != nil { replay.succeed(!isRefused) }
@@ -250,7 +257,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private func countAnswer(_ packet: UnsafeRawBufferPointer) {
         answers += 1
         if let time = packet.end(of: "\"timestamp\":\"", within: 120), packet.count >= time + 24 {
-            timestamp = String(decoding: packet[time..<time + 24], as: UTF8.self)
+            answered.succeed(String(decoding: packet[time..<time + 24], as: UTF8.self))
         }
     }
 
