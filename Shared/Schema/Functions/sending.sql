@@ -245,8 +245,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql VOLATILE ROWS 16 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM FROM unnest(p_conversations) WITH ORDINALITY u(id, n)
-    CROSS JOIN LATERAL (SELECT FROM conversations.conversation x WHERE x.id = u.id FOR UPDATE) c;
+    PERFORM FROM unnest(p_apps, p_conversations) u(app, id)
+    CROSS JOIN LATERAL (
+        SELECT FROM conversations.conversation x WHERE x.id = u.id AND x.app_id = u.app FOR UPDATE) c;
     RETURN QUERY
     WITH sent AS MATERIALIZED (
         SELECT s.*, p_conversations[s.execution] AS conversation, p_actors[s.execution] AS sender,

@@ -6,7 +6,7 @@ import Postgres
 
 /// An XMPP server to compare with: ejabberd, whose rooms keep their archive in a PostgreSQL of its own.
 ///
-/// It speaks XMPP over WebSocket (RFC 7395). Users sign in with any password.
+/// Clients speak XMPP over WebSocket (RFC 7395), and sign in with any password.
 final class XMPPServer: LoadedServer {
     let addresses: [LoadAddress]
     let protocolName = "xmpp"

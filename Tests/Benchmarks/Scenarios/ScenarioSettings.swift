@@ -76,14 +76,7 @@ struct ScenarioContext: Sendable {
         _ kind: BaselineServer.Kind, _ body: (BaselineServer) async throws -> Value
     ) async throws -> Value {
         let server = try await BaselineServer.start(kind)
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body(server))
-        } catch {
-            result = .failure(error)
-        }
-        await server.stop()
-        return try result.get()
+        return try await run(body, on: server) { await $0.stop() }
     }
 
     /// Runs a scenario with an XMPP server as a further baseline; without one (nil) if it is not wanted or not
@@ -94,13 +87,20 @@ struct ScenarioContext: Sendable {
             Progress.print("no XMPP server, because ejabberd is not installed (apt-get install ejabberd)")
             return try await body(nil)
         }
+        return try await run(body, on: server) { await $0.stop() }
+    }
+
+    /// Runs a scenario with a server, and stops the server, also after an error.
+    private func run<Server, Value>(
+        _ body: (Server) async throws -> Value, on server: Server, stop: (Server) async -> Void
+    ) async throws -> Value {
         let result: Result<Value, any Error>
         do {
             result = .success(try await body(server))
         } catch {
             result = .failure(error)
         }
-        await server.stop()
+        await stop(server)
         return try result.get()
     }
 
