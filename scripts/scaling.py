@@ -24,18 +24,10 @@ PARTS = ["gateways", "services", "PostgreSQL", "Redis"]
 STORM = "15.7 and 16.4 s"
 # Other measured figures in the text of the document, and the words of their sources.
 QUOTED = {
-    "25,400 deliveries": "25,400/s against", "10,000 connections": "idle connection, 10,000 of them", "460 µs": "460 against 404", "69 µs": "CPU 69 against 238",
+    "25,400 deliveries": "25,400/s against", "10,000 connections": "idle connection, 10,000 of them", "460 µs": "460 against 404",
+    "69 µs": "CPU 69 against 238",
     "1.0 s for 20,000": "servers 1.0 s", "1.41 times": "| send a message | 1.41 × |", "about 1.5 times slower": "about 1.5 times slower",
-}
-# Write-ahead log, by the rows of the table in docs/benchmarks.md: bytes of a message and its four receipts; how often the part is in them, in a message, and in
-# a receipt that is given alone.
-WAL = {
-    "| the log's two rows; its primary key; its index by time | 990; 240; 132 |": ([990, 240, 132], 2, 1, 1),
-    "| the message; its primary key | 543; 105 |": ([543, 105], 1, 1, 0),
-    "| the id of the message; its primary key | 159; 87 |": ([159, 87], 1, 1, 0),
-    "| participants: five updates; pruning | 502; 297 |": ([502, 297], 5, 1, 1),
-    "| the conversation: two locks; two updates; pruning | 108; 191; 92 |": ([108, 191, 92], 2, 1, 1),
-    "| commits | 68 |": ([68], 2, 1, 1),
+    "3,610 bytes": "the write-ahead log of a message is 3,610 bytes",
 }
 
 
@@ -48,9 +40,10 @@ class Value(NamedTuple):
     words: str = ""
 
 
-BENCH, PG, SIZE = "benchmarks.md#scenarios-1", "benchmarks.md#postgresql", "operating.md#how-large"
+BENCH, SIZE, HERE = "benchmarks.md#scenarios-1", "operating.md#how-large", "scaling.md#measured-for-this-page"
 MEASURED = {
-    "delivery_cpu": Value(157, "µs", "processor time of a delivery in a conversation of five, at 2,000 messages/s on two processors", BENCH, "157 against 215"),
+    "delivery_cpu": Value(157, "µs", "processor time of a delivery in a conversation of five, at 2,000 messages/s on two processors", BENCH,
+                          "157 against 215"),
     "share_gateways": Value(40, "%", "… of which gateways", BENCH, "the gateway has 40 %, PostgreSQL 34 %, conversations 22 % and Redis 4 %"),
     "share_services": Value(22, "%", "… conversations", BENCH, "conversations 22 %"),
     "share_postgresql": Value(34, "%", "… PostgreSQL", BENCH, "PostgreSQL 34 %"),
@@ -63,8 +56,22 @@ MEASURED = {
     "patch_cpu": Value(279, "µs", "a delivery of a metadata patch, with five deliveries a patch", BENCH, "| 279; 3.2 voluntary"),
     "opening_cpu": Value(1360, "µs", "a socket accepted, signed in and live", BENCH, "| 1.36 ms"),
     "replay_cpu": Value(580, "µs", "a message that a client catches up with, in all servers", "benchmarks.md#the-client-library", "servers 4.7 to 5.8 s"),
+    "disk_message": Value(766, "bytes", "a message of 400 bytes on disk, with its id and the indexes; user ids have 6 characters", HERE,
+                          "| message and its id | 766 |"),
+    "disk_sent": Value(204, "bytes", "… its entry in the change log", HERE, "| entry in the change log | 204 |"),
+    "disk_receipt": Value(376, "bytes", "the entry of a receipt on its own", HERE, "| entry in the change log | 376 |"),
+    "wal_message": Value(1630, "bytes", "write-ahead log of a message", HERE, "| write-ahead log | 1,630 |"),
+    "wal_receipt": Value(961, "bytes", "… of a receipt on its own", HERE, "| write-ahead log | 961 |"),
+    "heads_cpu": Value(1.45, "µs", "a change, in the statement that compares heads", HERE, "1.45 µs"),
     "idle_cpu": Value(8, "µs/s", "an idle connection", BENCH, "| 0.08; in 20 conversations"),
     "connection": Value(25, "KB", "memory of an idle connection in 20 conversations", SIZE, "takes 15 to 25 KB in a gateway"),
+}
+LIMITS = {
+    "heads_interval": Value(15, "s", "pause between two comparisons of heads, of each gateway (`STRATA_HEADS_INTERVAL`)"),
+    "heads_margin": Value(30, "s", "time before the last comparison that the next one repeats"),
+    "heads_time": Value(5, "s", "time in which a comparison must be answered"),
+    "heads_answer": Value(64, "MB", "a service's answer at most"),
+    "heads_bytes": Value(24, "bytes", "a conversation in the answer, as Protocol Buffers encode its id and position"),
 }
 ASSUMED = {
     "connected": Value(10, "%", "users of a day who are connected at the peak"),
@@ -72,11 +79,11 @@ ASSUMED = {
     "peak": Value(4, "×", "the peak rate in relation to the day's average"),
     "participants": Value(5, "", "participants of a conversation"),
     "present": Value(3, "", "… of whom are connected when a message is sent, the sender included. The others catch up later"),
+    "user_id": Value(36, "characters", "a user's id"),
     "typing": Value(2, "", "typing signals for each message"),
     "receipts": Value(2, "", "requests with read receipts for each message, one receipt each"),
     "patches": Value(0.05, "", "metadata patches for each message"),
     "openings": Value(10, "a day", "sockets that a user of a day opens"),
-    "disk_message": Value(1040, "bytes", "a message of 400 bytes on disk, with its indexes"),
     "packet": Value(1000, "bytes", "a packet on the network"),
     "files": Value(3, "%", "messages with a file"),
     "file": Value(200, "KB", "a file"),
@@ -118,14 +125,17 @@ class Model:
     """The arithmetic. Attributes are the values by name; times are microseconds, sizes bytes, rates a second."""
 
     def __init__(self, **others):
-        known = MEASURED | ASSUMED
+        known = MEASURED | LIMITS | ASSUMED
         unknown = others.keys() - known.keys()
         if unknown:
             sys.exit(f"no such value: {', '.join(sorted(unknown))}")
         self.__dict__ = {name: others.get(name, value.value) for name, value in known.items()}
-        self.wal_message = sum(sum(sizes) / count * message for sizes, count, message, _ in WAL.values())
-        self.wal_receipt = sum(sum(sizes) / count * receipt for sizes, count, _, receipt in WAL.values())
+        longer = self.user_id - 6
+        self.kept = self.disk_message + longer
+        # A receipt's entry names its user twice, and the sender of the message.
+        self.logged = self.disk_sent + longer + self.receipts * (self.disk_receipt + 3 * longer)
         self.wal = self.wal_message + self.receipts * self.wal_receipt
+        self.changes = 1 + self.receipts + self.patches
 
     def split(self, cost):
         """The cost by part, as the profile of chat divides it."""
@@ -168,6 +178,14 @@ class Model:
         """Processors to have: two instances of each part, so that one may fail."""
         return max(1 if part == "Redis" else 2, self.busy(online, part) / (self.utilisation / 100))
 
+    def stored_files(self, online):
+        """Bytes of files at the end of the retention."""
+        return self.daily(online) * self.files / 100 * self.file * 1000 * self.retention
+
+    def heads(self, online):
+        """Seconds of a comparison of heads at the peak."""
+        return self.rate(online) * (self.heads_interval + self.heads_margin) * self.changes * self.heads_cpu / 1e6
+
     def network(self, online):
         """Bytes a day to clients: packets of messages, receipts and typing, messages in catch-ups, and files."""
         absent = self.participants - self.present
@@ -175,18 +193,18 @@ class Model:
         return self.daily(online) * (packets * self.packet + self.files / 100 * self.file * 1000 * (self.participants - 1))
 
 
+def named_rows(model, values):
+    return [(f"`{name}`", value.meaning, figure(getattr(model, name)), value.unit) for name, value in values.items()]
+
+
 def measured_table(model, _):
-    rows = [(f"`{name}`", value.meaning, figure(getattr(model, name)), value.unit, f"[{value.source.partition('#')[0]}]({value.source})") for name, value in MEASURED.items()]
-    return table(["Name", "Measured", "Value", "Unit", "Where"], rows)
+    links = [f"[{value.source.partition('#')[0]}]({value.source})" for value in MEASURED.values()]
+    return table(["Name", "Measured", "Value", "Unit", "Where"], [(*row, link) for row, link in zip(named_rows(model, MEASURED), links)])
 
 
-def assumed_table(model, _):
-    return table(["Name", "Assumption", "Value", "Unit"], [(f"`{name}`", value.meaning, figure(getattr(model, name)), value.unit) for name, value in ASSUMED.items()])
-
-
-def wal_table(model, _):
-    rows = [(words.split(" | ")[0].strip("| "), *(figure(sum(sizes) / count * times) for times in counts)) for words, (sizes, count, *counts) in WAL.items()]
-    return table(["Part", "Message", "Receipt"], [*rows, ("all", figure(model.wal_message), figure(model.wal_receipt))], 2)
+def named_table(head, values):
+    """A table of values by name."""
+    return lambda model, _: table(["Name", head, "Value", "Unit"], named_rows(model, values))
 
 
 def costs_table(model, _):
@@ -197,7 +215,8 @@ def costs_table(model, _):
 
 def by_size(sizes, rows):
     """A table with a column for each number of users online. A row: name, arithmetic, function of that number."""
-    return table(["", "Arithmetic", *(f"{figure(online)} online" for online in sizes)], [(name, how, *(figure(of(online)) for online in sizes)) for name, how, of in rows], len(sizes))
+    head = ["", "Arithmetic", *(f"{figure(online)} online" for online in sizes)]
+    return table(head, [(name, how, *(figure(of(online)) for online in sizes)) for name, how, of in rows], len(sizes))
 
 
 def load_table(m, sizes):
@@ -214,16 +233,19 @@ def load_table(m, sizes):
 
 def machines_table(m, sizes):
     ceil = lambda part, size: lambda n: max(2, math.ceil(m.wanted(n, part) / size))
+    idle = {"gateways": f", online × {figure(m.idle_cpu)} µs"}
     gateways, processors = ceil("gateways", m.processors), figure(m.processors)
     return by_size(sizes, [
-        *((f"{part}, busy processors", f"messages a second × {figure(m.cost(part))} µs" + (f", online × {figure(m.idle_cpu)} µs" if part == "gateways" else ""),
-           lambda n, part=part: m.busy(n, part)) for part in PARTS),
+        *((f"{part}, busy processors", f"messages a second × {figure(m.cost(part))} µs" + idle.get(part, ""), lambda n, part=part: m.busy(n, part))
+          for part in PARTS),
         ("gateways, machines", f"busy ÷ {figure(m.utilisation)} % ÷ {processors}, at least 2", gateways),
         ("… connections of one", "online ÷ machines", lambda n: n / gateways(n)),
         ("… memory of these, GB", f"× {figure(m.connection)} KB", lambda n: n / gateways(n) * m.connection / 1e6),
         ("services, machines", "as gateways", ceil("services", m.processors)),
         ("Redis, masters of one processor", f"busy ÷ {figure(m.utilisation)} %", lambda n: math.ceil(m.wanted(n, "Redis"))),
         ("PostgreSQL, processors", f"busy ÷ {figure(m.utilisation)} %, at least 2", lambda n: m.wanted(n, "PostgreSQL")),
+        ("PostgreSQL, seconds of a comparison of heads",
+         f"messages a second × {figure(m.heads_interval + m.heads_margin)} s × {figure(m.changes)} changes × {figure(m.heads_cpu)} µs", m.heads),
         ("PostgreSQL, databases", "by the nearest wall, below", lambda n: math.ceil(n / nearest_wall(m))),
     ])
 
@@ -231,20 +253,22 @@ def machines_table(m, sizes):
 def check_table(m, _):
     storm = 5000 * (m.opening_cpu + 10 * m.replay_cpu) / 1e6
     how = f"5,000 × ({figure(m.opening_cpu)} + 10 × {figure(m.replay_cpu)}) µs = {figure(storm)} s of processor time"
-    return table(["Load", "Computed", "Measured"], [("5,000 users reconnect at once and catch up with 10 messages", how, f"{STORM} on two processors, beside chat")])
+    row = ("5,000 users reconnect at once and catch up with 10 messages", how, f"{STORM} on two processors, beside chat")
+    return table(["Load", "Computed", "Measured"], [row])
 
 
 def disk(m, online):
-    """Bytes in databases at the end of the retention, without the log of changes."""
-    return m.daily(online) * m.disk_message * m.retention
+    """Bytes in databases at the end of the retention."""
+    return m.daily(online) * (m.kept * m.retention + m.logged * m.log_retention)
 
 
 def disk_table(m, sizes):
-    files = lambda n: m.daily(n) * m.files / 100 * m.file * 1000
     return by_size(sizes, [
-        ("messages, GB a day", f"messages a day × {figure(m.disk_message)} bytes", lambda n: m.daily(n) * m.disk_message / 1e9),
-        ("messages, TB", f"× {figure(m.retention)} days", lambda n: disk(m, n) / 1e12),
-        ("files, TB", f"messages a day × {figure(m.files)} % × {figure(m.file)} KB × {figure(m.retention)} days", lambda n: files(n) * m.retention / 1e12),
+        ("messages, GB a day", f"messages a day × {figure(m.kept)} bytes", lambda n: m.daily(n) * m.kept / 1e9),
+        ("messages, TB", f"× {figure(m.retention)} days", lambda n: m.daily(n) * m.kept * m.retention / 1e12),
+        ("change log, TB", f"messages a day × {figure(m.logged)} bytes × {figure(m.log_retention)} days",
+         lambda n: m.daily(n) * m.logged * m.log_retention / 1e12),
+        ("files, TB", f"messages a day × {figure(m.files)} % × {figure(m.file)} KB × {figure(m.retention)} days", lambda n: m.stored_files(n) / 1e12),
         ("write-ahead log, GB a day", f"messages a day × {figure(m.wal)} bytes", lambda n: m.daily(n) * m.wal / 1e9),
         ("write-ahead log, MB a second, peak", f"messages a second × {figure(m.wal)} bytes", lambda n: m.rate(n) * m.wal / 1e6),
         ("to clients, GB a day", "packets and files", lambda n: m.network(n) / 1e9),
@@ -253,14 +277,13 @@ def disk_table(m, sizes):
 
 def money_rows(m):
     """What a month costs, by item."""
-    files = lambda n: m.daily(n) * m.files / 100 * m.file * 1000 * m.retention
     processors = lambda n: sum(m.wanted(n, part) for part in PARTS) + (m.copies - 1) * m.wanted(n, "PostgreSQL")
     memory = lambda n: sum(m.wanted(n, part) for part in PARTS if part != "PostgreSQL") * m.memory + m.wanted(n, "PostgreSQL") * m.copies * m.database_memory
     return [
         ("processors", f"× {figure(m.price_processor)}, PostgreSQL × {figure(m.copies)}", lambda n: processors(n) * m.price_processor),
         ("memory", f"× {figure(m.price_memory)}", lambda n: memory(n) * m.price_memory),
-        ("disks of databases", f"messages × {figure(m.copies)} × {figure(m.price_disk)}", lambda n: disk(m, n) / 1e9 * m.copies * m.price_disk),
-        ("files", f"× {figure(m.price_file)}", lambda n: files(n) / 1e9 * m.price_file),
+        ("disks of databases", f"messages and log × {figure(m.copies)} × {figure(m.price_disk)}", lambda n: disk(m, n) / 1e9 * m.copies * m.price_disk),
+        ("files", f"× {figure(m.price_file)}", lambda n: m.stored_files(n) / 1e9 * m.price_file),
         ("network", f"× {MONTH} days × {figure(m.price_network)}", lambda n: m.network(n) / 1e9 * MONTH * m.price_network),
     ]
 
@@ -275,11 +298,16 @@ def walls(m):
     """The number of users online at which one database, or one Redis Cluster, is full: name, arithmetic, users."""
     users = 1 / m.rate(1)
     processors = m.database_processors * m.utilisation / 100 / (m.cost("PostgreSQL") / 1e6)
+    window = m.heads_interval + m.heads_margin
     masters = 64 * m.utilisation / 100 / (m.cost("Redis") / 1e6)
     return [
-        ("disk", f"{figure(m.database_disk)} TB ÷ {figure(m.disk_message)} bytes ÷ {figure(m.retention)} days", m.database_disk * 1e12 / disk(m, 1)),
+        ("disk", f"{figure(m.database_disk)} TB ÷ (messages and log of a user online)", m.database_disk * 1e12 / disk(m, 1)),
         ("processors of PostgreSQL", f"{figure(m.database_processors)} × {figure(m.utilisation)} % ÷ {figure(m.cost('PostgreSQL'))} µs", processors * users),
         ("write-ahead log", f"{figure(m.database_wal)} MB/s ÷ {figure(m.wal)} bytes", m.database_wal * 1e6 / m.wal * users),
+        ("comparison of heads: time", f"{figure(m.heads_time)} s ÷ {figure(window)} s ÷ {figure(m.changes)} changes ÷ {figure(m.heads_cpu)} µs",
+         m.heads_time / m.heads(1)),
+        ("comparison of heads: bytes", f"{figure(m.heads_answer)} MB ÷ {figure(window)} s ÷ {figure(m.heads_bytes)} bytes",
+         m.heads_answer * 1e6 / window / m.heads_bytes * users),
         ("Redis: 64 hash tags", f"64 masters × {figure(m.utilisation)} % ÷ {figure(m.cost('Redis'))} µs", masters * users),
     ]
 
@@ -294,9 +322,8 @@ def walls_table(m, _):
 
 
 TABLES = {
-    "measured": measured_table, "assumed": assumed_table, "load": load_table, "costs": costs_table, "check": check_table, "machines": machines_table,
-    "wal": wal_table,
-    "disk": disk_table, "money": money_table, "walls": walls_table,
+    "measured": measured_table, "limits": named_table("Limit", LIMITS), "assumed": named_table("Assumption", ASSUMED), "load": load_table, "costs": costs_table,
+    "check": check_table, "machines": machines_table, "disk": disk_table, "money": money_table, "walls": walls_table,
 }
 
 
@@ -312,7 +339,7 @@ def written(text, tables):
 def lost_sources(text):
     """Measured costs and figures whose words are no longer in the document that they come from."""
     costs = [(name, value.words, value.source) for name, value in MEASURED.items()]
-    for name, words, source in [*costs, *(("WAL", words, PG) for words in WAL), ("STORM", STORM, BENCH), *((*pair, BENCH) for pair in QUOTED.items())]:
+    for name, words, source in [*costs, ("STORM", STORM, BENCH), *((*pair, BENCH) for pair in QUOTED.items())]:
         path = "docs/" + source.partition("#")[0]
         with open(path, encoding="utf-8") as file:
             if words not in file.read():
@@ -333,9 +360,12 @@ def main():
     values = {} if option else dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
     if not option and len(values) != len(sys.argv) - 1:
         sys.exit(__doc__)
-    numbers = {name: float(text) for name, text in values.items()}
-    sizes = [numbers.pop("online")] if "online" in numbers else ONLINE
-    tables = {name: make(Model(**numbers), sizes) for name, make in TABLES.items()}
+    try:
+        numbers = {name: float(text) for name, text in values.items()}
+        sizes = [numbers.pop("online")] if "online" in numbers else ONLINE
+        tables = {name: make(Model(**numbers), sizes) for name, make in TABLES.items()}
+    except (ValueError, ZeroDivisionError) as error:
+        sys.exit(f"nothing can be computed from these values: {error}")
     if not option:
         print("\n\n".join(tables.values()))
         return
