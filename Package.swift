@@ -172,7 +172,8 @@ let checks: [Target] = [
     tests(
         "StrataTests",
         [
-            "StrataCommand", "StrataModel", "TestCluster", "TestSupport", "Postgres", "RPC", "LocalServers", nioCore,
+            "StrataCommand", "StrataModel", "DatabaseKit", "TestCluster", "TestSupport", "Postgres", "RPC",
+            "LocalServers", nioCore,
             nioPosix, argumentParser,
             cryptoExtras, x509, swiftASN1,
         ]),
@@ -297,7 +298,7 @@ let package = Package(
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
+                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
                 metrics, coreMetrics,
                 lifecycle,
                 unixSignals,
@@ -306,7 +307,7 @@ let package = Package(
             ]),
         library(
             "DatabaseKit", "Shared/DatabaseKit",
-            ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
+            ["StrataModel", "Postgres", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
         // These embed files of Shared/Schema/ and docs/, with a directive that C has had since C23.
         .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),
@@ -373,8 +374,8 @@ let package = Package(
         library(
             "StrataCommand", "Tools/strata",
             [
-                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "Postgres", "Schema", "LocalServers",
-                "ProtocolClient", swiftProtobuf,
+                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "Schema",
+                "LocalServers", "ProtocolClient", swiftProtobuf,
                 jwtKit,
                 crypto, cryptoExtras,
                 x509, swiftASN1,
