@@ -298,7 +298,8 @@ let package = Package(
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
+                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL,
+                crypto, logging,
                 metrics, coreMetrics,
                 lifecycle,
                 unixSignals,

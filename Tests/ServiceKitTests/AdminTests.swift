@@ -54,9 +54,8 @@ struct AdminTests {
             let ready = try await get(port, "health/ready")
             #expect(ready.status == 200)
             #expect(ready.type == "application/json")
-            #expect(
-                ready.body.hasPrefix(
-                    #"{"status":"ready","checks":[{"name":"postgres","status":"passing","milliseconds":"#))
+            let start = #"{"status":"ready","version":"\#(HealthReport.version)","checks":[{"name":"postgres","#
+            #expect(ready.body.hasPrefix(start + #""status":"passing","milliseconds":"#))
             #expect(try await get(port, "other").status == 404)
         }
     }
@@ -115,7 +114,8 @@ struct AdminTests {
         health.stop()
         let report = await health.report()
         #expect(!report.isReady)
-        #expect(String(decoding: report.json, as: UTF8.self) == #"{"status":"stopping","checks":[]}"#)
+        let json = #"{"status":"stopping","version":"\#(HealthReport.version)","checks":[]}"#
+        #expect(String(decoding: report.json, as: UTF8.self) == json)
     }
 
     @Test("metrics are served in the Prometheus text format")
