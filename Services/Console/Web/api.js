@@ -54,7 +54,7 @@ export function withQuery(target, query = {}) {
 }
 
 /** Reads the error of the console (`{error: {…}}`) or of the Server API (`{code, message, data}`). */
-function refusal(response, data) {
+export function refusal(response, data) {
   const facts = data?.error ?? data ?? {};
   return new APIError({
     status: response.status,
@@ -87,6 +87,12 @@ async function parse(response) {
   }
 }
 
+/** Reads the token of the session that another tab began. */
+async function renewToken(signal) {
+  const session = await parse(await send("GET", "/api/session", { signal }));
+  if (session?.csrf) setToken(session.csrf);
+}
+
 /**
  * Sends a request and returns its whole answer, also a refusal. A missing session calls the `onSignedOut` handler.
  * @param {string} method
@@ -95,9 +101,14 @@ async function parse(response) {
  */
 export async function exchange(method, target, options) {
   const started = performance.now();
-  const response = await send(method, target, options);
-  const data = await parse(response);
-  if (response.status === 401 && data?.error) signedOut();
+  let response = await send(method, target, options);
+  let data = await parse(response);
+  if (response.status === 403 && data?.error?.code === "csrf") {
+    await renewToken(options?.signal);
+    response = await send(method, target, options);
+    data = await parse(response);
+  }
+  if (response.status === 401 && data?.error && target !== "/api/session") signedOut();
   return { response, status: response.status, data, milliseconds: performance.now() - started };
 }
 

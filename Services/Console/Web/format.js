@@ -97,6 +97,11 @@ export const counted = (count, noun, nouns = `${noun}s`) => `${number(count)} ${
 /** Returns the first eight characters of a UUID, or of the UUID at the end of a Layer id. */
 export const shortID = (id) => (isMissing(id) || id === "" ? none : String(id).split("/").at(-1).slice(0, 8));
 
+const prefixes = { app: "apps/production", provider: "providers", key: "keys", conversation: "conversations", user: "identities" };
+
+/** Returns the Layer id of a UUID or a user id, as tools and tokens write it. @param {keyof typeof prefixes} kind */
+export const layerID = (kind, id) => `layer:///${prefixes[kind]}/${encodeURIComponent(id)}`;
+
 /** Returns the last part of a Layer id, unescaped: `layer:///identities/a%20b` is `a b`. */
 export function lastPart(id) {
   const part = String(id ?? "").split("/").at(-1);

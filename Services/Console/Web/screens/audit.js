@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import { get } from "../api.js";
+import { fullTime } from "../format.js";
+import { Button } from "../forms.js";
+import { usePages } from "../hooks.js";
+import { JSONView } from "../json.js";
+import { appName, useNames } from "../names.js";
+import { Badge, Empty, Loaded, Page, Pager, Panel, Table, Time } from "../parts.js";
+import { link } from "../router.js";
+import { html } from "../vendor/preact-htm.js";
+
+const pageSize = 50;
+
+/** Outcomes are "ok" or the status or code of a refusal. */
+const Outcome = ({ outcome }) => html`<${Badge} tone=${/^(ok|2\d\d)$/.test(outcome) ? "good" : "bad"}>${outcome}<//>`;
+
+const hasDetail = (detail) => detail && Object.keys(detail).length > 0;
+
+const Detail = ({ entry: { target, detail } }) => html`
+  ${target && html`<code class="target">${target}</code>`}
+  ${hasDetail(detail) && html`<details class="detail"><summary>Details</summary><${JSONView} value=${detail} depth=${1} /></details>`}
+  ${!target && !hasDetail(detail) && "–"}`;
+
+const columns = [
+  { title: "Time", cell: (entry) => html`<span title=${fullTime(entry.at)}><${Time} at=${entry.at} /></span>` },
+  { title: "Operator", kind: "main", cell: (entry) => html`<b>${entry.operator}</b>` },
+  { title: "Action", cell: (entry) => html`<code>${entry.action}</code>` },
+  { title: "App", cell: (entry) => (entry.app ? html`<a href=${link("apps", entry.app)}>${appName(entry.app)}</a>` : "–") },
+  { title: "Target", kind: "wide", cell: (entry) => html`<${Detail} entry=${entry} />` },
+  { title: "Outcome", cell: (entry) => html`<${Outcome} outcome=${entry.outcome} />` },
+  { title: "Address", cell: (entry) => html`<code class="quiet">${entry.address}</code>` },
+];
+
+const empty = html`<${Panel}><${Empty} title="Nothing has been changed yet" icon="audit">
+  Each change that an operator makes here is listed, with who made it, when and from where.<//><//>`;
+
+/** The changes that operators made, newest first. */
+export function Screen() {
+  const pages = usePages((after, signal) => get("/api/audit", { after, limit: pageSize }, signal), []);
+  useNames();
+  return html`<${Page} title="Audit log" actions=${html`<${Button} isBusy=${pages.isLoading} onClick=${pages.reload}>Refresh<//>`}
+    note=${html`<span class="quiet">Entries cannot be changed or deleted.</span>`}>
+    <${Loaded} state=${pages} lines=${12} empty=${empty}>${(entries) => html`
+      <${Panel} isFlush><${Table} label="Audit log" rows=${entries} columns=${columns} keyOf=${(entry) => entry.id} />
+        <${Pager} pages=${pages} noun="entry" nouns="entries" /><//>`}<//>
+  <//>`;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import { get } from "../api.js";
+import { Chart } from "../chart.js";
+import { bytes, counted, duration, latency, number, quantity } from "../format.js";
+import { useData } from "../hooks.js";
+import { Icon } from "../icons.js";
+import { Badge, Empty, Loaded, Page, Panel, Table, Time } from "../parts.js";
+import { link } from "../router.js";
+import { html } from "../vendor/preact-htm.js";
+
+/** The time between two readings, in milliseconds. */
+const interval = 5000;
+
+const severities = { critical: "bad", page: "bad", error: "bad", warning: "warn" };
+
+const Alerts = ({ alerts, source }) => {
+  const note = source === "own" ? "Found by the console itself. No Prometheus is set." : "From Prometheus";
+  if (alerts.length === 0) return html`<p class="calm"><${Icon} name="check" /><b>No alert fires.</b><span class="quiet">${note}</span></p>`;
+  return html`<${Panel} title=${counted(alerts.length, "alert")} note=${note} isFlush>
+    <ul class="alerts">${alerts.map(({ name, severity, summary, since }) => html`
+      <li key=${`${name} ${summary}`}><${Badge} tone=${severities[severity] ?? "warn"}>${severity}<//>
+        <p><b>${name}</b> ${summary}</p><span class="quiet"><${Time} at=${since} /></span></li>`)}</ul>
+  <//>`;
+};
+
+const Tile = ({ name, value, note, tone }) => html`<div class=${`tile ${tone ?? ""}`}>
+  <dt>${name}</dt><dd>${value}</dd>${note && html`<dd class="tile-note">${note}</dd>`}</div>`;
+
+function Tiles({ data }) {
+  const { webhooks, latency: times } = data;
+  const ready = data.instances.filter((one) => one.ready).length;
+  const isBehind = webhooks.failing > 0 || webhooks.oldest_seconds > 60;
+  return html`<dl class="tiles">
+    <${Tile} name="Instances ready" value=${`${ready} / ${data.instances.length}`}
+      tone=${ready < data.instances.length ? "bad" : ""} />
+    <${Tile} name="Open sockets" value=${number(data.sockets)} />
+    <${Tile} name="Messages a second" value=${quantity(data.messages_per_second)} />
+    <${Tile} name="Latency, median" value=${latency(times.p50_ms)} note=${`99th percentile ${latency(times.p99_ms)}`} />
+    <${Tile} name="Webhook events waiting" value=${number(webhooks.waiting)} tone=${isBehind ? "warn" : ""}
+      note=${webhooks.waiting ? `oldest ${duration(webhooks.oldest_seconds)}, ${number(webhooks.failing)} failing` : "nothing waits"} />
+    <${Tile} name="Database" value=${bytes(data.database_bytes)} note=${html`<a href=${link("space")}>Space and retention</a>`} />
+  </dl>`;
+}
+
+const statuses = { ok: "good", pass: "good", up: "good", degraded: "warn", warn: "warn" };
+
+const Checks = ({ checks }) => html`<ul class="checks">${checks.map(({ name, status, reason, milliseconds }) => html`
+  <li key=${name} title=${reason ?? `${name}: ${status}`}><i class=${`dot ${statuses[status] ?? "bad"}`}></i>${name}
+    <span class="quiet">${reason ?? latency(milliseconds)}</span></li>`)}</ul>`;
+
+const columns = [
+  { title: "Service", kind: "main", cell: (one) => html`<b>${one.kind}</b>` },
+  { title: "State", cell: (one) => html`<${Badge} tone=${one.ready ? "good" : "bad"}>${one.ready ? "Ready" : "Not ready"}<//>` },
+  { title: "Instance", cell: (one) => html`<code>${one.instance}</code>` },
+  { title: "Address", cell: (one) => html`<code>${one.address}</code>` },
+  { title: "Version", cell: (one) => html`<code>${one.version}</code>` },
+  { title: "Started", cell: (one) => html`<${Time} at=${one.started_at} />` },
+  { title: "Checks", kind: "wide", cell: (one) => html`<${Checks} checks=${one.checks} />` },
+];
+
+/** Instances that are not ready come first. */
+const sorted = (instances) => [...instances].sort((one, other) =>
+  one.ready - other.ready || one.kind.localeCompare(other.kind) || one.address.localeCompare(other.address));
+
+const Charts = ({ series }) => html`<div class="charts">
+  <${Panel}><${Chart} label="Messages a second" points=${series} format=${quantity}
+    lines=${[{ key: "messages_per_second", name: "Messages a second" }]} /><//>
+  <${Panel}><${Chart} label="Latency" points=${series} format=${latency}
+    lines=${[{ key: "p50_ms", name: "Median" }, { key: "p99_ms", name: "99th percentile" }]} /><//>
+  <${Panel}><${Chart} label="Open sockets" points=${series} format=${number} lines=${[{ key: "sockets", name: "Sockets" }]} /><//>
+</div>`;
+
+const noServices = html`<${Empty} title="No services are configured" icon="overview">
+  Set <code>STRATA_CONSOLE_INSTANCES</code>, such as <code>gateway=gateway:9100</code>, and start the console again.<//>`;
+
+/** The state of the whole system, renewed every five seconds. */
+export function Screen() {
+  const state = useData((signal) => get("/api/overview", undefined, signal), [], { every: interval });
+  const versions = new Set(state.data?.instances.map((one) => one.version));
+  return html`<${Page} title="Overview" note=${state.data && html`<span class="live quiet"><i></i>Updated <${Time} at=${state.data.at} /></span>`}>
+    <${Loaded} state=${state} lines=${12}>${(data) => html`
+      <${Alerts} alerts=${data.alerts} source=${data.alerts_source} />
+      <${Tiles} data=${data} />
+      <${Charts} series=${data.series} />
+      <${Panel} title="Services" isFlush note=${versions.size > 1 ? `${versions.size} versions run side by side` : undefined}>
+        ${data.instances.length === 0 ? noServices : html`<${Table} label="Services" rows=${sorted(data.instances)}
+          columns=${columns} keyOf=${(one) => `${one.kind} ${one.address}`} />`}
+      <//>`}<//>
+  <//>`;
+}
