@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), names of metrics and
 # log fields (scripts/check_names.py), the voice of comments (scripts/stats.py), NOTICE (scripts/licences.py), and the
-# endpoints of services.proto (scripts/stubs.py), the minified client (scripts/javascript.py), and the calls of the console
-# (scripts/console_calls.py). Generated code (*.pb.swift) is as its generator made it.
+# endpoints of services.proto (scripts/stubs.py), the minified client (scripts/javascript.py), the calls of the console
+# (scripts/console_calls.py), and the list of its files (scripts/console_web.py). Generated code (*.pb.swift) is as its
+# generator made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,3 +28,4 @@ scripts/licences.py --check
 scripts/stubs.py --check
 scripts/javascript.py --check
 scripts/console_calls.py --check
+scripts/console_web.py --check

@@ -3,11 +3,10 @@ import FoundationEssentials
 import StrataModel
 import StrataWire
 
-/// A change in the form of the report `changes`: the kind as its number in the log, and `operations` as there. Objects
-/// are left out; the page reads them through the Server API.
+/// A change in the form of the report `changes`. Objects are left out; the page reads them through the Server API.
 struct LiveChange: Encodable, Sendable {
     let position: Int64
-    let kind: Int
+    let kind: String
     let actor: String
     let at: String
     let messageId: String?
@@ -20,34 +19,30 @@ struct LiveChange: Encodable, Sendable {
         (kind, messageId, operations) = Self.content(change.content)
     }
 
-    private static func content(_ content: Change.Content) -> (Int, String?, Operations?) {
+    private static func content(_ content: Change.Content) -> (String, String?, Operations?) {
         switch content {
-        case .conversationCreated: (1, nil, nil)
-        case .participantsChanged(let added, let removed, let distinctCleared, _):
+        case .conversationCreated: ("conversation_created", nil, nil)
+        case .participantsChanged(let added, let removed, _, _):
             (
-                2, nil,
-                .participants(
-                    .init(
-                        added: added.map(\.userID.rawValue), removed: removed.map(\.rawValue),
-                        distinctCleared: distinctCleared))
+                "participants_changed", nil,
+                .participants(.init(added: added.map(\.userID.rawValue), removed: removed.map(\.rawValue)))
             )
         case .metadataChanged(let effects):
-            (3, nil, .effects(.init(effects: effects.map { [$0.path.dotted, $0.value] })))
-        case .conversationDeleted: (4, nil, nil)
-        case .messageCreated(let id, _, _): (5, "\(id)", nil)
-        case .messageDeleted(let id, _, _): (6, "\(id)", nil)
-        case .receipts(let receipts):
-            (7, receipts.first.map { "\($0.messageID)" }, .receipts(receipts.map { .init($0) }))
+            ("metadata_changed", nil, .effects(effects.map { .init(path: $0.path.dotted, value: $0.value) }))
+        case .conversationDeleted: ("conversation_deleted", nil, nil)
+        case .messageCreated(let id, _, _): ("message_created", "\(id)", nil)
+        case .messageDeleted(let id, _, _): ("message_deleted", "\(id)", nil)
+        case .receipts(let receipts): ("receipts", nil, .receipts(receipts.map { .init($0) }))
         case .allRead(let user, let position, _):
-            (8, nil, .allRead(.init(user: user.rawValue, upTo: position.rawValue)))
-        case .partsChanged(let id, _, _, _): (9, "\(id)", nil)
+            ("all_read", nil, .allRead(.init(user: user.rawValue, upTo: position.rawValue)))
+        case .partsChanged(let id, _, _, _): ("parts_changed", "\(id)", nil)
         }
     }
 
     /// The members that the page shows, by kind.
     enum Operations: Encodable, Sendable {
         case participants(Participants)
-        case effects(Effects)
+        case effects([Effect])
         case receipts([Receipt])
         case allRead(AllRead)
 
@@ -64,24 +59,32 @@ struct LiveChange: Encodable, Sendable {
     struct Participants: Encodable, Sendable {
         let added: [String]
         let removed: [String]
-        let distinctCleared: Bool
     }
 
-    struct Effects: Encodable, Sendable {
-        /// Pairs of a path and a value; null: deleted.
-        let effects: [[String?]]
+    struct Effect: Encodable, Sendable {
+        let path: String
+        /// The new value; null: the path was deleted.
+        let value: String?
+
+        private enum CodingKeys: CodingKey {
+            case path, value
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(path, forKey: .path)
+            try container.encode(value, forKey: .value)
+        }
     }
 
     struct Receipt: Encodable, Sendable {
         let user: String
         let messageId: String
-        let ordinal: Int64
-        /// 1 delivered, 2 read.
-        let status: Int
+        let status: String
 
         init(_ receipt: Change.Receipt) {
             (user, messageId) = (receipt.user.rawValue, "\(receipt.messageID)")
-            (ordinal, status) = (receipt.ordinal, receipt.status.rawValue)
+            status = receipt.status == .read ? "read" : "delivered"
         }
     }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import AsyncHTTPClient
-import Crypto
 import FoundationEssentials
 import NIOCore
 import NIOHTTP1
@@ -45,10 +44,13 @@ struct TraceRelay: Sendable {
 
     private func trace(_ subject: Subject, at address: String, to queue: EventQueue) async {
         var outcome = Gateway(address: address)
+        let code = TraceCode(
+            app: "\(subject.app)", user: subject.user.rawValue, seconds: "\(subject.seconds)",
+            clusterSecret: secret.value)
         do {
             let response = try await client.send(
                 "GET", "http://\(address)/trace?\(Self.query(subject))",
-                headers: ["Authorization": Self.authorization(for: subject, at: Date(), secret: secret.value)],
+                headers: ["Authorization": code.header()],
                 timeout: .seconds(5))
             guard response.status == .ok else {
                 outcome.error = "it answered \(response.status.code)"
@@ -82,15 +84,6 @@ struct TraceRelay: Sendable {
 
     static func query(_ subject: Subject) -> String {
         "app=\(subject.app)&user=\(subject.user.percentEncoded)&seconds=\(subject.seconds)"
-    }
-
-    /// Returns the proof that a holder of the cluster secret asks. It is valid for this minute and the next one.
-    static func authorization(for subject: Subject, at time: Date, secret: String) -> String {
-        let minute = Int64(time.timeIntervalSince1970) / 60
-        let text = "trace\n\(subject.app)\n\(subject.user)\n\(subject.seconds)\n\(minute)"
-        let code = HMAC<SHA256>
-            .authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: Array(secret.utf8)))
-        return "Strata \(ByteBuffer(bytes: code).hexDump(format: .compact))"
     }
 }
 
