@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-PARTS = ["gateway", "conversations", "metadata", "presence", "webhooks", "rpc_client", "rpc_server", "redis", "postgres", "process"]
+PARTS = ["gateway", "conversations", "metadata", "presence", "webhooks", "console", "rpc_client", "rpc_server", "redis", "postgres", "process"]
 METRIC = re.compile(rf"^(?:strata_(?:{'|'.join(PARTS)})_[a-z_]+|\\\(target\.metricPrefix\)_[a-z_]+)$")
 MADE = re.compile(r'\b(?:Counter|Gauge|Meter|Timer|Recorder)\(\s*label: "([^"]*)')
 PREFIX = re.compile(r'(?:metricPrefix = |RPCMetrics\(\s*prefix: )"([^"]*)"')

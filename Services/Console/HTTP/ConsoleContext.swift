@@ -61,8 +61,8 @@ struct OperatorContext: ChildRequestContext {
 
 /// The address of a request's client.
 enum ClientAddress {
-    /// Returns the address that the outermost trusted proxy saw. Each proxy appends the address of its peer, so it is at
-    /// position `proxies` from the end. The client may have forged all earlier entries.
+    /// Returns the address that the outermost trusted proxy saw. Each proxy appends the address of its peer, so it is
+    /// at position `proxies` from the end. The client may have forged all earlier entries.
     /// - Parameters:
     ///   - forwarded: all values of `X-Forwarded-For`, in order.
     ///   - proxies: the number of trusted proxies.

@@ -79,8 +79,8 @@ final class EventStreams: Sendable {
     init(accounts: Accounts) { self.accounts = accounts }
 
     /// Returns an answer that streams the events of a queue.
-    /// - Parameter produce: runs beside the stream and sends events; it is cancelled when the browser has gone. The stream
-    ///   ends when it returns.
+    /// - Parameter produce: runs beside the stream and sends events; it is cancelled when the browser has gone. The
+    ///   stream ends when it returns.
     /// - Throws: `service_unavailable` if too many streams are open.
     func response(
         for session: OperatorSession, produce: @escaping @Sendable (EventQueue) async -> Void

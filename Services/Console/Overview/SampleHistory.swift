@@ -63,7 +63,8 @@ enum Percentile {
     /// Returns the value below which a part of the observations is, interpolated within its bucket. Nil: there are no
     /// observations.
     /// - Parameters:
-    ///   - buckets: the cumulative numbers of observations by upper bound, as Prometheus has them. One bound is infinite.
+    ///   - buckets: the cumulative numbers of observations by upper bound, as Prometheus has them. One bound is
+    ///     infinite.
     ///   - part: 0 to 1.
     static func of(_ buckets: [Double: Double], _ part: Double) -> Double? {
         let sorted = buckets.sorted { $0.key < $1.key }

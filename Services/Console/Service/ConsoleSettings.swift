@@ -32,8 +32,8 @@ public struct ConsoleSettings: ServiceSettings {
     /// The admin ports of all processes, which the overview shows. `STRATA_CONSOLE_INSTANCES`: `kind=host:port`,
     /// separated by commas, default none. Those of kind `gateway` also serve traces.
     public var instances: [InstanceName] = []
-    /// The base URL of Prometheus, whose alerts the overview shows. `STRATA_CONSOLE_PROMETHEUS_URL`: default none, which
-    /// shows the console's own findings only.
+    /// The base URL of Prometheus, whose alerts the overview shows. `STRATA_CONSOLE_PROMETHEUS_URL`: default none,
+    /// which shows the console's own findings only.
     public var prometheusURL: String?
 
     /// Creates settings from the required values. All others have their defaults.
