@@ -12,36 +12,46 @@ final class InternalClient: Service {
     /// The headers of browsers' requests that are passed on to gateways.
     static let passedOn = ["Accept", "Content-Type", "If-None-Match", "Strata-Mutation", "X-HTTP-Method-Override"]
 
-    private let client: HTTPClient
+    private let calls: HTTPClient
+    private let streams: HTTPClient
 
     init(group: any EventLoopGroup) {
+        calls = Self.client(group, readTimeout: .seconds(30))
+        streams = Self.client(group, readTimeout: nil)
+    }
+
+    /// - Parameter readTimeout: the time after which an answer that does not go on is given up; nil: never.
+    private static func client(_ group: any EventLoopGroup, readTimeout: TimeAmount?) -> HTTPClient {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        configuration.timeout = HTTPClient.Configuration.Timeout(connect: .seconds(3))
+        configuration.timeout = HTTPClient.Configuration.Timeout(connect: .seconds(3), read: readTimeout)
         configuration.httpVersion = .http1Only
         configuration.decompression = .disabled
         // Half of the gateways' time-out for the first request on a connection.
         configuration.connectionPool.idleTimeout = .seconds(7)
         configuration.connectionPool.retryConnectionEstablishment = false
-        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
     }
 
     /// Closes all connections at the end.
     func run() async throws {
         try? await gracefulShutdown()
-        try await client.shutdown()
+        try await calls.shutdown()
+        try await streams.shutdown()
     }
 
     /// Sends a request and returns the head of its answer. The body is read as it arrives.
-    /// - Throws: `service_unavailable` if no answer comes.
+    /// - Parameter isStream: true if the answer may pause for minutes.
+    /// - Throws: `service_unavailable` if no answer begins in time.
     func send(
-        _ method: String, _ url: String, headers: HTTPHeaders = [:], body: ByteBuffer? = nil, timeout: Duration
+        _ method: String, _ url: String, headers: HTTPHeaders = [:], body: ByteBuffer? = nil, isStream: Bool = false,
+        timeout: Duration
     ) async throws(Failure) -> HTTPClientResponse {
         var request = HTTPClientRequest(url: url)
         request.method = HTTPMethod(rawValue: method)
         request.headers = headers
         if let body, body.readableBytes > 0 { request.body = .bytes(body) }
         do {
-            return try await client.execute(request, timeout: timeout.timeAmount)
+            return try await (isStream ? streams : calls).execute(request, timeout: timeout.timeAmount)
         } catch {
             throw .unavailable
         }

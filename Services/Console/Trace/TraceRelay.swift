@@ -50,8 +50,7 @@ struct TraceRelay: Sendable {
         do {
             let response = try await client.send(
                 "GET", "http://\(address)/trace?\(Self.query(subject))",
-                headers: ["Authorization": code.header()],
-                timeout: .seconds(5))
+                headers: ["Authorization": code.header()], isStream: true, timeout: .seconds(5))
             guard response.status == .ok else {
                 outcome.error = "it answered \(response.status.code)"
                 queue.send(ServerEvent("gateway", outcome))
