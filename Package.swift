@@ -111,7 +111,8 @@ let checks: [Target] = [
     tests(
         "ServiceKitTests",
         [
-            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging,
+            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, hummingbird, nioCore, nioPosix, nioHTTP1,
+            logging,
             metrics, coreMetrics, lifecycle,
             configuration,
         ]),
