@@ -44,7 +44,9 @@ extension EndToEnd {
             let dev = try await ChildProcess.start(
                 Launch(
                     try Executables.find("strata"), arguments: words,
-                    environment: ["PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home"],
+                    environment: [
+                        "PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home", "STRATA_CONSOLE": "false",
+                    ],
                     directory: program.directory, deathSignal: .terminate, output: .append(to: log)))
             var address = ""
             try await eventually("the address is printed: \(LogTail.last(20, of: log))") {
