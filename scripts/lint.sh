@@ -28,4 +28,5 @@ scripts/licences.py --check
 scripts/stubs.py --check
 scripts/javascript.py --check
 scripts/console_calls.py --check
+scripts/vendor_console.py --check
 scripts/console_web.py --check
