@@ -184,8 +184,8 @@ export function listen(target, handlers, { query, isFinite = false, onState = ()
     if (abort.signal.aborted) return;
     const isRefused = failure?.status >= 400 && failure.status < 500 && failure.status !== 429;
     if (isRefused || (isFinite && !failure)) return onState("ended", failure);
-    onState("waiting", failure);
     timer = setTimeout(open, retryDelay(attempt++));
+    onState("waiting", failure);
   };
   open();
   return () => {

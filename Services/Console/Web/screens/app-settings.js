@@ -16,7 +16,7 @@ const adders = [
 ];
 
 /** The fields of the form as texts. */
-const texts = (settings) => ({ ...settings, session_ttl_in_seconds: String(settings.session_ttl_in_seconds ?? ""),
+export const texts = (settings) => ({ ...settings, session_ttl_in_seconds: String(settings.session_ttl_in_seconds ?? ""),
   stranger_additions_per_hour: String(settings.stranger_additions_per_hour) });
 
 const whole = (text) => (/^\d+$/.test(text.trim()) ? Number(text) : null);
@@ -77,7 +77,10 @@ function Editor({ app, changed }) {
   <//>`;
 }
 
-/** The settings of an app. Viewers see them as values. */
-export const Settings = ({ app, changed }) => html`<${Panel} title="Limits and settings">
-  ${useIsOperator() ? html`<${Editor} app=${app} changed=${changed} />` : html`<${Values} settings=${app.settings} />`}
-<//>`;
+/** The settings of an app. Viewers see them as values; so does everyone while the app is suspended. */
+export function Settings({ app, changed }) {
+  const isEditable = useIsOperator() && !app.suspended && !app.deleting;
+  return html`<${Panel} title="Limits and settings">
+    ${isEditable ? html`<${Editor} app=${app} changed=${changed} />` : html`<${Values} settings=${app.settings} />`}
+  <//>`;
+}
