@@ -2,17 +2,20 @@
 import { report } from "./api.js";
 import { AppState, tabLink } from "./app-page.js";
 import { Dialog, TextField } from "./forms.js";
-import { useData, useIdentifier } from "./hooks.js";
+import { useIdentifier, usePages } from "./hooks.js";
 import { rememberNames } from "./names.js";
-import { Empty, Loaded } from "./parts.js";
+import { Empty, Loaded, Pager } from "./parts.js";
 import { link, navigate } from "./router.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 
-/** Reads the apps and keeps their names. */
-export async function readApps(signal) {
-  const apps = await report("apps", { limit: 200 }, signal);
+/** The most apps of a page. */
+const pageSize = 200;
+
+/** Reads a page of the apps, oldest first, and keeps their names. */
+export async function readApps(after, signal) {
+  const apps = await report("apps", { after, limit: pageSize }, signal);
   rememberNames(apps);
-  return apps;
+  return { items: apps, next: apps.length < pageSize ? null : apps.at(-1).id };
 }
 
 /** Returns the apps whose name or id contains a text. */
@@ -60,10 +63,11 @@ function Choices({ apps, route, onClose }) {
 
 /** The dialog that leads to the same screen of another app. */
 export function AppChooser({ route, onClose }) {
-  const apps = useData(readApps, []);
+  const apps = usePages(readApps, []);
   const empty = html`<${Empty} title="There are no apps yet" icon="apps"
     action=${html`<a class="button" href=${link("apps", { create: 1 })} onClick=${onClose}>Create the first one</a>`} />`;
   return html`<${Dialog} title="Choose an app" onClose=${onClose}>
-    <${Loaded} state=${apps} empty=${empty}>${(data) => html`<${Choices} apps=${data} route=${route} onClose=${onClose} />`}<//>
+    <${Loaded} state=${apps} empty=${empty}>${(data) => html`<${Choices} apps=${data} route=${route} onClose=${onClose} />
+      ${apps.hasNext && html`<${Pager} pages=${apps} noun="app" />`}`}<//>
   <//>`;
 }

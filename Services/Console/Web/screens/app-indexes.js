@@ -36,8 +36,13 @@ const columns = (ask, isOperator) => [
     <${Button} onClick=${() => ask(index)} aria-label=${`Remove the index ${index.property}`}>Remove<//>` }] : []),
 ];
 
+/** The indexes of an app. While the app is suspended, its Server API, which lists them, is closed. */
+export const Indexes = ({ app }) => (app.suspended || app.deleting
+  ? html`<${Panel} title="Indexes"><p class="quiet">Indexes are shown when the app is active.</p><//>`
+  : html`<${List} app=${app} />`);
+
 /** The key paths of metadata by which conversations of an app are found. */
-export function Indexes({ app }) {
+function List({ app }) {
   const isOperator = useIsOperator();
   const [isAdding, setAdding] = useState(false);
   const [asked, ask] = useState(null);
@@ -46,7 +51,7 @@ export function Indexes({ app }) {
     const indexes = await server(app.id, "GET", "indexes", { signal });
     setBuilding(indexes.some((index) => index.state !== "ready"));
     return indexes;
-  }, [app.id, app.suspended], { every: isBuilding ? interval : undefined });
+  }, [app.id], { every: isBuilding ? interval : undefined });
   const added = () => {
     setAdding(false);
     state.reload();

@@ -2,7 +2,7 @@
 import { path, post, remove } from "../api.js";
 import { Button, Confirm, Dialog, fieldError, Form, TextField } from "../forms.js";
 import { useAction, useIsOperator } from "../hooks.js";
-import { Empty, ID, Panel, Table, Time } from "../parts.js";
+import { Badge, Empty, ID, Panel, Table, Time } from "../parts.js";
 import { Secrets } from "../secrets.js";
 import { html, useState } from "../vendor/preact-htm.js";
 
@@ -14,17 +14,20 @@ function NewToken({ app, onMade, onClose }) {
   const action = useAction(async () => onMade(await post(path`/api/apps/${app.id}/tokens`, { name: name.trim() })));
   return html`<${Dialog} title="New server token" onClose=${onClose}>
     <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]} onCancel=${onClose}>
-      <${TextField} label="Name" value=${name} onChange=${setName} autofocus maxlength="100" placeholder="back office"
+      <${TextField} label="Name" value=${name} onChange=${setName} autofocus maxlength="128" placeholder="back office"
         hint="Give each server a token of its own, named after it." error=${fieldError(action.error, "name")} />
     <//>
   <//>`;
 }
 
+const hasExpired = (token) => token.expires_at !== null && Date.parse(token.expires_at) < Date.now();
+
 const columns = (ask, isOperator) => [
   { title: "Name", kind: "main", cell: (token) => token.name || html`<span class="quiet">no name</span>` },
   { title: "Id", cell: (token) => html`<${ID} id=${token.id} />` },
   { title: "Created", cell: (token) => html`<${Time} at=${token.created_at} />` },
-  { title: "Expires", kind: "wide", cell: (token) => html`<${Time} at=${token.expires_at} none="never" />` },
+  { title: "Expires", kind: "wide", cell: (token) => (hasExpired(token) ? html`<${Badge} tone="warn">Expired<//>`
+    : html`<${Time} at=${token.expires_at} none="never" />`) },
   ...(isOperator ? [{ title: "Actions", isHidden: true, kind: "actions", cell: (token) => html`
     <${Button} onClick=${() => ask(token)} aria-label=${`Revoke the token ${token.name}`}>Revoke<//>` }] : []),
 ];

@@ -4,8 +4,8 @@ import { AppState } from "../app-page.js";
 import { findApps, readApps } from "../chooser.js";
 import { layerID, number } from "../format.js";
 import { Button, Dialog, fieldError, Form, SearchField, TextField } from "../forms.js";
-import { useAction, useData, useIsOperator } from "../hooks.js";
-import { Empty, ID, Loaded, Page, Panel, RowLink, Table, Time } from "../parts.js";
+import { useAction, useIsOperator, usePages } from "../hooks.js";
+import { Empty, ID, Loaded, Page, Pager, Panel, RowLink, Table, Time } from "../parts.js";
 import { link, navigate } from "../router.js";
 import { Secrets } from "../secrets.js";
 import { html, useState } from "../vendor/preact-htm.js";
@@ -46,7 +46,7 @@ function MadeApp({ made }) {
 /** The apps of the system, and a form for a new one. */
 export function Screen({ query }) {
   const isOperator = useIsOperator();
-  const state = useData(readApps, []);
+  const state = usePages(readApps, []);
   const [text, setText] = useState("");
   const [made, setMade] = useState(null);
   const isCreating = isOperator && query.create && !made;
@@ -62,7 +62,8 @@ export function Screen({ query }) {
         <${Panel} isFlush>${found.length > 0
           ? html`<${Table} label="Apps" rows=${found} columns=${columns} keyOf=${(app) => app.id} />`
           : html`<${Empty} title="No app has this name or id" icon="search"
-              action=${html`<${Button} onClick=${() => setText("")}>Show all<//>`} />`}<//>`;
+              action=${html`<${Button} onClick=${() => setText("")}>Show all<//>`} />`}
+          ${state.hasNext && html`<${Pager} pages=${state} noun="app" />`}<//>`;
     }}<//>
     ${isCreating && html`<${NewApp} onMade=${setMade} onClose=${close} />`}
     ${made && html`<${MadeApp} made=${made} />`}

@@ -11,8 +11,9 @@ import { html } from "../vendor/preact-htm.js";
 
 const pageSize = 50;
 
-/** Outcomes are "ok" or the status or code of a refusal. */
-const Outcome = ({ outcome }) => html`<${Badge} tone=${/^(ok|2\d\d)$/.test(outcome) ? "good" : "bad"}>${outcome}<//>`;
+/** An outcome is `ok`, `refused`, the status of a refusal, or null if the console ended before it knew. */
+const Outcome = ({ outcome }) => html`
+  <${Badge} tone=${outcome === "ok" ? "good" : outcome ? "bad" : "warn"}>${outcome ?? "unknown"}<//>`;
 
 const hasDetail = (detail) => detail && Object.keys(detail).length > 0;
 
@@ -23,12 +24,12 @@ const Detail = ({ entry: { target, detail } }) => html`
 
 const columns = [
   { title: "Time", cell: (entry) => html`<span title=${fullTime(entry.at)}><${Time} at=${entry.at} /></span>` },
-  { title: "Operator", kind: "main", cell: (entry) => html`<b>${entry.operator}</b>` },
+  { title: "Operator", kind: "main", cell: (entry) => (entry.operator ? html`<b>${entry.operator}</b>` : html`<span class="quiet">server</span>`) },
   { title: "Action", cell: (entry) => html`<code>${entry.action}</code>` },
   { title: "App", cell: (entry) => (entry.app ? html`<a href=${link("apps", entry.app)}>${appName(entry.app)}</a>` : "–") },
   { title: "Target", kind: "wide", cell: (entry) => html`<${Detail} entry=${entry} />` },
   { title: "Outcome", cell: (entry) => html`<${Outcome} outcome=${entry.outcome} />` },
-  { title: "Address", cell: (entry) => html`<code class="quiet">${entry.address}</code>` },
+  { title: "Address", cell: (entry) => html`<code class="quiet">${entry.address || "–"}</code>` },
 ];
 
 const empty = html`<${Panel}><${Empty} title="Nothing has been changed yet" icon="audit">

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { get } from "../api.js";
 import { Chart } from "../chart.js";
-import { bytes, counted, duration, latency, number, quantity } from "../format.js";
+import { bytes, counted, duration, latency, none, number, quantity } from "../format.js";
 import { useData } from "../hooks.js";
 import { Icon } from "../icons.js";
 import { Badge, Empty, Loaded, Page, Panel, Table, Time } from "../parts.js";
@@ -26,18 +26,23 @@ const Alerts = ({ alerts, source }) => {
 const Tile = ({ name, value, note, tone }) => html`<div class=${`tile ${tone ?? ""}`}>
   <dt>${name}</dt><dd>${value}</dd>${note && html`<dd class="tile-note">${note}</dd>`}</div>`;
 
+const webhooksNote = (webhooks) =>
+  !webhooks ? "no instance of webhooks"
+  : !webhooks.waiting ? "nothing waits"
+  : `oldest ${duration(webhooks.oldest_seconds)}, ${number(webhooks.failing)} failing`;
+
 function Tiles({ data }) {
   const { webhooks, latency: times } = data;
   const ready = data.instances.filter((one) => one.ready).length;
-  const isBehind = webhooks.failing > 0 || webhooks.oldest_seconds > 60;
+  const known = data.instances.length + (data.unreachable?.length ?? 0);
+  const isBehind = webhooks?.failing > 0 || webhooks?.oldest_seconds > 60;
   return html`<dl class="tiles">
-    <${Tile} name="Instances ready" value=${`${ready} / ${data.instances.length}`}
-      tone=${ready < data.instances.length ? "bad" : ""} />
+    <${Tile} name="Instances ready" value=${`${ready} / ${known}`} tone=${ready < known ? "bad" : ""} />
     <${Tile} name="Open sockets" value=${number(data.sockets)} />
     <${Tile} name="Messages a second" value=${quantity(data.messages_per_second)} />
     <${Tile} name="Latency, median" value=${latency(times.p50_ms)} note=${`99th percentile ${latency(times.p99_ms)}`} />
-    <${Tile} name="Webhook events waiting" value=${number(webhooks.waiting)} tone=${isBehind ? "warn" : ""}
-      note=${webhooks.waiting ? `oldest ${duration(webhooks.oldest_seconds)}, ${number(webhooks.failing)} failing` : "nothing waits"} />
+    <${Tile} name="Webhook events waiting" value=${number(webhooks?.waiting)} tone=${isBehind ? "warn" : ""}
+      note=${webhooksNote(webhooks)} />
     <${Tile} name="Database" value=${bytes(data.database_bytes)} note=${html`<a href=${link("space")}>Space and retention</a>`} />
   </dl>`;
 }
@@ -48,19 +53,25 @@ const Checks = ({ checks }) => html`<ul class="checks">${checks.map(({ name, sta
   <li key=${name} title=${reason ?? `${name}: ${status}`}><i class=${`dot ${statuses[status] ?? "bad"}`}></i>${name}
     <span class="quiet">${reason ?? latency(milliseconds)}</span></li>`)}</ul>`;
 
+const State = ({ instance }) =>
+  instance.isUnreachable ? html`<${Badge} tone="bad">Unreachable<//>`
+  : html`<${Badge} tone=${instance.ready ? "good" : "bad"}>${instance.ready ? "Ready" : "Not ready"}<//>`;
+
 const columns = [
   { title: "Service", kind: "main", cell: (one) => html`<b>${one.kind}</b>` },
-  { title: "State", cell: (one) => html`<${Badge} tone=${one.ready ? "good" : "bad"}>${one.ready ? "Ready" : "Not ready"}<//>` },
-  { title: "Instance", cell: (one) => html`<code>${one.instance}</code>` },
+  { title: "State", cell: (one) => html`<${State} instance=${one} />` },
+  { title: "Instance", cell: (one) => html`<code>${one.instance ?? none}</code>` },
   { title: "Address", cell: (one) => html`<code>${one.address}</code>` },
-  { title: "Version", cell: (one) => html`<code>${one.version}</code>` },
+  { title: "Version", cell: (one) => html`<code>${one.version ?? none}</code>` },
   { title: "Started", cell: (one) => html`<${Time} at=${one.started_at} />` },
-  { title: "Checks", kind: "wide", cell: (one) => html`<${Checks} checks=${one.checks} />` },
+  { title: "Checks", kind: "wide", cell: (one) => (one.isUnreachable ? one.reason : html`<${Checks} checks=${one.checks} />`) },
 ];
 
-/** Instances that are not ready come first. */
-const sorted = (instances) => [...instances].sort((one, other) =>
-  one.ready - other.ready || one.kind.localeCompare(other.kind) || one.address.localeCompare(other.address));
+/** All instances. Those that do not answer come first, then those that are not ready. */
+const sorted = ({ instances, unreachable = [] }) =>
+  [...unreachable.map((one) => ({ ...one, isUnreachable: true, ready: false })), ...instances].sort((one, other) =>
+    Boolean(other.isUnreachable) - Boolean(one.isUnreachable) || one.ready - other.ready
+    || one.kind.localeCompare(other.kind) || one.address.localeCompare(other.address));
 
 const Charts = ({ series }) => html`<div class="charts">
   <${Panel}><${Chart} label="Messages a second" points=${series} format=${quantity}
@@ -76,14 +87,14 @@ const noServices = html`<${Empty} title="No services are configured" icon="overv
 /** The state of the whole system, renewed every five seconds. */
 export function Screen() {
   const state = useData((signal) => get("/api/overview", undefined, signal), [], { every: interval });
-  const versions = new Set(state.data?.instances.map((one) => one.version));
+  const versions = new Set(state.data?.instances.map((one) => one.version).filter(Boolean));
   return html`<${Page} title="Overview" note=${state.data && html`<span class="live quiet"><i></i>Updated <${Time} at=${state.data.at} /></span>`}>
     <${Loaded} state=${state} lines=${12}>${(data) => html`
       <${Alerts} alerts=${data.alerts} source=${data.alerts_source} />
       <${Tiles} data=${data} />
       <${Charts} series=${data.series} />
       <${Panel} title="Services" isFlush note=${versions.size > 1 ? `${versions.size} versions run side by side` : undefined}>
-        ${data.instances.length === 0 ? noServices : html`<${Table} label="Services" rows=${sorted(data.instances)}
+        ${sorted(data).length === 0 ? noServices : html`<${Table} label="Services" rows=${sorted(data)}
           columns=${columns} keyOf=${(one) => `${one.kind} ${one.address}`} />`}
       <//>`}<//>
   <//>`;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { report } from "../api.js";
 import { bytes, counted, dayText, duration, number } from "../format.js";
+import { Button } from "../forms.js";
 import { useData } from "../hooks.js";
-import { Empty, Facts, Loaded, Page, Panel, RowLink, Table, Time } from "../parts.js";
+import { Badge, Empty, Facts, Loaded, Page, Panel, RowLink, Table, Time } from "../parts.js";
 import { link } from "../router.js";
 import { html, useState } from "../vendor/preact-htm.js";
-import { Button } from "../forms.js";
 
 /** The tables that are shown before the button that shows all. */
 const first = 12;
@@ -13,17 +13,18 @@ const first = 12;
 /** A share of a whole as a bar. */
 const Share = ({ value, of }) => html`<span class="share" aria-hidden="true"><i style=${{ width: `${of > 0 ? Math.max(0.5, (100 * value) / of) : 0}%` }}></i></span>`;
 
-const Sized = ({ value, of }) => html`<span class="sized">${bytes(value)}<${Share} value=${value} of=${of} /></span>`;
+const Sized = ({ value, of }) => html`<span class="sized">${bytes(value)}<${Share} value=${value ?? 0} of=${of} /></span>`;
 
 const bySize = (key) => (one, other) => (other[key] ?? 0) - (one[key] ?? 0);
 
 const Totals = ({ data }) => html`<${Panel} title="Retention">
   <${Facts} items=${[
     ["Database", bytes(data.database_bytes)],
-    data.wal_bytes !== undefined && ["Write-ahead log", bytes(data.wal_bytes)],
+    data.wal_bytes != null && ["Write-ahead log", bytes(data.wal_bytes)],
     ["Changes are kept for", duration(data.retention_seconds)],
     ["Oldest change", html`<${Time} at=${data.oldest_change_at} none="There is none." />`],
-    data.last_backup_at !== undefined && ["Last backup", html`<${Time} at=${data.last_backup_at} none="None is recorded." />`],
+    ["Last archived for a backup", data.last_archived_at ? html`<${Time} at=${data.last_archived_at} />`
+      : html`<${Badge} tone="warn">Never<//> The database archives no write-ahead log.`],
   ]} />
 <//>`;
 
@@ -35,8 +36,8 @@ const Sweeps = ({ sweeps }) => html`<${Panel} title="When data is deleted" isFlu
 <//>`;
 
 function Apps({ apps }) {
-  const largest = Math.max(0, ...apps.map((app) => app.bytes_estimate));
-  return html`<${Panel} title="Apps" note="Bytes are estimated from the number of messages." isFlush>
+  const largest = Math.max(0, ...apps.map((app) => app.bytes_estimate ?? 0));
+  return html`<${Panel} title="Apps" note="Estimated from the statistics of the database." isFlush>
     ${apps.length === 0 ? html`<${Empty} title="There are no apps yet" icon="apps" />` : html`
     <${Table} label="Space by app" rows=${[...apps].sort(bySize("bytes_estimate"))} keyOf=${(app) => app.id} columns=${[
       { title: "App", kind: "main", cell: (app) => html`<${RowLink} href=${link("apps", app.id)}>${app.name}<//>` },
@@ -67,10 +68,10 @@ function Tables({ tables }) {
 /** The partitions of the log, by time: the growth of the recent past. */
 function Partitions({ partitions }) {
   const largest = Math.max(0, ...partitions.map((one) => one.bytes));
-  return html`<${Panel} title="Growth of the log" note="One partition a period. The oldest is dropped when its time is over." isFlush>
+  return html`<${Panel} title="Growth of the log" note="One partition a week. The oldest is dropped when its time is over." isFlush>
     ${partitions.length === 0 ? html`<${Empty} title="The log has no partitions yet" icon="space" />` : html`
     <${Table} label="Partitions of the log" rows=${partitions} keyOf=${(one) => one.name} columns=${[
-      { title: "Period", kind: "main", cell: (one) => html`<span title=${one.name}>${dayText(one.from)} – ${dayText(one.to)}</span>` },
+      { title: "Period", kind: "main", cell: (one) => html`<span title=${one.name}>${one.from ? `${dayText(one.from)} – ${dayText(one.to)}` : "Other times"}</span>` },
       { title: "Space", align: "end", kind: "bar", cell: (one) => html`<${Sized} value=${one.bytes} of=${largest} />` },
     ]} />`}
   <//>`;
