@@ -22,7 +22,7 @@ LOGGED = re.compile(r"metadata: (?:error\.map \{ )?\[(?=\s*\")((?:\"[^\"]*\"|[^\
 KEY = re.compile(r"(?:^|,)\s*\"([^\"\\]*)\":")
 SET = re.compile(r"\bmetadata(?:Key: |\[)\"([^\"]+)\"\](?= =)|\[metadataKey: \"([^\"]+)\"\]|merged\[\"([^\"]+)\"\] =")
 READ = re.compile(r"\b(?:strata|rpc|redis|typing|presence|metadata)_[a-z_]+_(?:total|bytes|seconds|seconds_bucket|seconds_count|seconds_sum|up|depth|size)\b")
-SOURCES = ["Shared/*", "Services/Gateway", "Services/Conversations", "Services/Metadata", "Services/Presence", "Services/Webhooks"]
+SOURCES = ["Shared/*", "Services/Gateway", "Services/Conversations", "Services/Metadata", "Services/Presence", "Services/Webhooks", "Services/Console"]
 TABLE = "docs/operating.md"
 
 
