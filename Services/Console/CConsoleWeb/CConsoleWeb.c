@@ -89,6 +89,9 @@ static const struct ConsoleFile files[] = {
     {"scale.js", TEXT{
 #embed "../Web/scale.js" suffix(, 0)
     }},
+    {"screens.css", TEXT{
+#embed "../Web/screens.css" suffix(, 0)
+    }},
     {"screens/app-indexes.js", TEXT{
 #embed "../Web/screens/app-indexes.js" suffix(, 0)
     }},
@@ -152,6 +155,21 @@ static const struct ConsoleFile files[] = {
     {"screens/trace.js", TEXT{
 #embed "../Web/screens/trace.js" suffix(, 0)
     }},
+    {"screens/try-answer.js", TEXT{
+#embed "../Web/screens/try-answer.js" suffix(, 0)
+    }},
+    {"screens/try-form.js", TEXT{
+#embed "../Web/screens/try-form.js" suffix(, 0)
+    }},
+    {"screens/try-send.js", TEXT{
+#embed "../Web/screens/try-send.js" suffix(, 0)
+    }},
+    {"screens/try-socket.js", TEXT{
+#embed "../Web/screens/try-socket.js" suffix(, 0)
+    }},
+    {"screens/try.js", TEXT{
+#embed "../Web/screens/try.js" suffix(, 0)
+    }},
     {"screens/user-export.js", TEXT{
 #embed "../Web/screens/user-export.js" suffix(, 0)
     }},
@@ -184,6 +202,9 @@ static const struct ConsoleFile files[] = {
     }},
     {"toasts.js", TEXT{
 #embed "../Web/toasts.js" suffix(, 0)
+    }},
+    {"vendor/LICENSE", TEXT{
+#embed "../Web/vendor/LICENSE" suffix(, 0)
     }},
     {"vendor/preact-htm.js", TEXT{
 #embed "../Web/vendor/preact-htm.js" suffix(, 0)
