@@ -67,6 +67,7 @@ test("ids are shortened, made and taken apart", () => {
   assert.equal(format.shortID(`layer:///conversations/${id}`), "6a1f0e0c");
   assert.equal(format.layerID("app", id), `layer:///apps/production/${id}`);
   assert.equal(format.layerID("user", "team/ana"), "layer:///identities/team%2Fana");
+  assert.equal(format.layerID("user", "a!'()~*-_.z"), "layer:///identities/a%21%27%28%29%7E*-_.z");
   assert.equal(format.lastPart("layer:///identities/team%2Fana"), "team/ana");
   assert.equal(format.lastPart("layer:///identities/100%"), "100%");
 });

@@ -99,8 +99,12 @@ export const shortID = (id) => (isMissing(id) || id === "" ? none : String(id).s
 
 const prefixes = { app: "apps/production", provider: "providers", key: "keys", conversation: "conversations", user: "identities" };
 
+/** Escapes all but ASCII letters, digits and `-_.*`, as Layer ids are escaped. */
+const escaped = (text) =>
+  encodeURIComponent(text).replace(/[!'()~]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+
 /** Returns the Layer id of a UUID or a user id, as tools and tokens write it. @param {keyof typeof prefixes} kind */
-export const layerID = (kind, id) => `layer:///${prefixes[kind]}/${encodeURIComponent(id)}`;
+export const layerID = (kind, id) => `layer:///${prefixes[kind]}/${escaped(id)}`;
 
 /** Returns the last part of a Layer id, unescaped: `layer:///identities/a%20b` is `a b`. */
 export function lastPart(id) {

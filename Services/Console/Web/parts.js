@@ -137,7 +137,10 @@ async function copyText(text) {
   if (!isCopied) throw new Error("The browser refused to copy.");
 }
 
-/** A button that copies a text. @param {{text: string, label?: string, isVisible?: boolean}} props */
+/**
+ * A button that copies a text, which may be a function that makes it when it is asked for.
+ * @param {{text: string | (() => string), label?: string, isVisible?: boolean}} props
+ */
 export function Copy({ text, label = "Copy", isVisible }) {
   const [isDone, setDone] = useState(false);
   useEffect(() => {
@@ -146,7 +149,7 @@ export function Copy({ text, label = "Copy", isVisible }) {
   }, [isDone]);
   const copy = (event) => {
     event.stopPropagation();
-    copyText(text).then(() => setDone(true), (error) => toast(error.message, "bad"));
+    copyText(typeof text === "function" ? text() : text).then(() => setDone(true), (error) => toast(error.message, "bad"));
   };
   return html`<button type="button" class=${isVisible ? "plain" : "copy"} onClick=${copy} title=${label}>
     <${Icon} name=${isDone ? "check" : "copy"} />

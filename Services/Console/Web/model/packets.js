@@ -27,8 +27,8 @@ const summaries = {
 /** Describes a packet in one line: `Message create 0c4b0b4e #17`. */
 export function packetSummary(packet) {
   const body = packet?.body;
-  const summary = body && typeof body === "object" ? summaries[packet.type]?.(body) : undefined;
-  return summary ?? JSON.stringify(packet ?? null).slice(0, 120);
+  const isKnown = body && typeof body === "object" && Object.hasOwn(summaries, packet.type);
+  return isKnown ? summaries[packet.type](body) : JSON.stringify(packet ?? null).slice(0, 120);
 }
 
 const events = {
@@ -49,7 +49,7 @@ export function traceEntry(line, number) {
     number, line, at: line.at, socket: String(line.socket ?? ""),
     direction: isEvent ? "event" : line.direction,
     type: isEvent ? line.event : (line.packet?.type ?? "other"),
-    summary: isEvent ? (events[line.event]?.(line) ?? line.event) : packetSummary(line.packet),
+    summary: isEvent ? (Object.hasOwn(events, line.event) ? events[line.event](line) : line.event) : packetSummary(line.packet),
     bytes: isEvent ? null : new TextEncoder().encode(text).length,
     text: `${isEvent ? line.event : text} ${line.socket ?? ""}`.toLowerCase(),
   };

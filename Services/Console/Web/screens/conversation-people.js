@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { patch, path } from "../api.js";
 import { Button, Confirm, Dialog, Form, SearchField, TextField } from "../forms.js";
-import { counted, number } from "../format.js";
+import { counted, layerID, number } from "../format.js";
 import { useAction, useIsOperator } from "../hooks.js";
 import { Badge, Empty, Panel, Table } from "../parts.js";
 import { toast } from "../toasts.js";
@@ -12,11 +12,7 @@ import { Initials, UserLink } from "./message.js";
 const step = 50;
 
 const changeParticipant = (app, conversation, operation, user) =>
-  patch(app, path`/conversations/${conversation}`, [{ operation, property: "participants", id: identityID(user) }]);
-
-/** The id of an identity: ASCII letters, digits and -_.* stay. */
-export const identityID = (user) =>
-  `layer:///identities/${encodeURIComponent(user).replace(/[!'()~]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)}`;
+  patch(app, path`/conversations/${conversation}`, [{ operation, property: "participants", id: layerID("user", user) }]);
 
 function Addition({ app, conversation, onClose }) {
   const [user, setUser] = useState("");

@@ -75,7 +75,7 @@ function Packets({ trace, user }) {
   return html`<div class=${`trace ${chosen ? "has-detail" : ""}`}>
     <${Panel} title="Packets" note=${note} isFlush actions=${html`
         <${Button} onClick=${trace.pause} aria-pressed=${isPaused}>${isPaused ? `Resume${waiting ? ` (${number(waiting)} new)` : ""}` : "Pause"}<//>
-        <${Copy} text=${text()} label="Copy as NDJSON" isVisible />
+        <${Copy} text=${text} label="Copy as NDJSON" isVisible />
         <${Button} disabled=${!shown.length} onClick=${() => save(`trace-${fileName(user)}.ndjson`, [text()], "application/x-ndjson")}>Download<//>
         <${Button} onClick=${trace.clear}>Clear<//>`}>
       <${Filters} ...${{ entries, filter, setFilter }} />
