@@ -2,6 +2,7 @@
 import Foundation
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand
