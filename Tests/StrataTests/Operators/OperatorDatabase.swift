@@ -50,12 +50,12 @@ struct OperatorDatabase: Sendable {
     }
 
     /// Executes a statement with the console's role. Returns its SQLSTATE, or nil if it succeeded.
-    func error(_ sql: String) async throws -> String? {
-        do {
+    func error(_ sql: String) async -> String? {
+        do throws(PostgresError) {
             _ = try await role.query(Statement("test.\(UUID())", sql: sql), deadline: .now + .seconds(20))
             return nil
-        } catch let error as PostgresError {
-            return error.sqlState.map { "\($0)" } ?? "\(error.code)"
+        } catch {
+            return error.sqlState ?? "\(error.code)"
         }
     }
 }
