@@ -77,7 +77,8 @@ struct TraceTests {
         _ = try await lines(trace)
         let long = MetadataEffect(
             path: MetadataPath(trusted: "long"), value: String(repeating: "x", count: Rendering.sharedBytes * 2))
-        try await harness.publish(Fixture.change(1, .messageCreated(id: .random(), ordinal: 1, Fixture.message(1, at: 1))))
+        try await harness.publish(
+            Fixture.change(1, .messageCreated(id: .random(), ordinal: 1, Fixture.message(1, at: 1))))
         try await harness.publish(Fixture.change(2, .metadataChanged([long])))
         let sent = try await socket.packets()
         let shown = try #require(try await lines(trace))
