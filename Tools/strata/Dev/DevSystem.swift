@@ -5,6 +5,7 @@ import LocalServers
 import NetKit
 import Postgres
 import RPC
+import Schema
 
 /// All processes of `strata dev`. ``start()`` starts them step by step and reports each step; ``stop()`` stops them in
 /// reverse order.
