@@ -49,9 +49,9 @@ test("durations have two units, the smaller one only if it is not zero", () => {
 
 test("times are relative to now", () => {
   texts((seconds) => format.relativeTime(at(seconds), now), [
-    [0, "just now"], [-9, "just now"], [-30, "30 sec. ago"], [-90, "1 min. ago"], [-7200, "2 hr. ago"],
-    [-86_400, "yesterday"], [-86_400 * 3, "3 days ago"], [-86_400 * 70, "2 mo. ago"], [-86_400 * 800, "2 yr. ago"],
-    [300, "in 5 min."],
+    [0, "just now"], [-9, "just now"], [9, "just now"], [-30, "30 s ago"], [-90, "1 min ago"], [-7200, "2 h ago"],
+    [-86_400, "yesterday"], [-86_400 * 3, "3 days ago"], [-86_400 * 40, "1 month ago"], [-86_400 * 70, "2 months ago"],
+    [-86_400 * 800, "2 years ago"], [300, "in 5 min"], [100_000, "tomorrow"],
   ]);
 });
 

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { clockTime, exactTime, none } from "./format.js";
+import { useMeasure } from "./hooks.js";
 import { areaPath, linear, linePath, nearest, timeTicks, valueTicks } from "./scale.js";
-import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { html, useRef, useState } from "./vendor/preact-htm.js";
 
 /** The distances from the chart's borders to its plot. */
-const inset = { top: 10, right: 10, bottom: 22, left: 46 };
-
-/** The width of an element, renewed when it changes. */
-function useWidth(element) {
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.round(entry.contentRect.width)));
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, []);
-  return width;
-}
+const inset = { top: 10, right: 10, bottom: 22, left: 52 };
 
 /** The positions of a chart's points and ticks. */
 function layout(points, lines, width, height) {
@@ -29,7 +19,7 @@ function layout(points, lines, width, height) {
     const value = point[key] ?? null;
     return [x(times[index]), value === null ? null : y(value)];
   }));
-  return { times, ticks, plot, x, y, paths, marks: timeTicks(times[0], times.at(-1), Math.max(2, Math.floor(width / 110))) };
+  return { times, ticks, plot, x, y, paths, marks: timeTicks(times[0], times.at(-1), Math.max(3, Math.floor(width / 90))) };
 }
 
 const Axes = ({ area: { ticks, plot, y, x, marks }, format }) => html`
@@ -37,8 +27,8 @@ const Axes = ({ area: { ticks, plot, y, x, marks }, format }) => html`
     ${ticks.map((tick) => html`<g key=${tick}>
       <line x1=${plot.left} x2=${plot.right} y1=${y(tick)} y2=${y(tick)} />
       <text x=${plot.left - 8} y=${y(tick)} dy="0.32em" text-anchor="end">${format(tick)}</text></g>`)}
-    ${marks.map((at) => html`<text key=${at} x=${x(at)} y=${plot.bottom + 16} text-anchor="middle">
-      ${clockTime(new Date(at).toISOString())}</text>`)}
+    ${marks.map((at) => html`<text key=${at} x=${x(at)} y=${plot.bottom + 16}
+      text-anchor=${x(at) > plot.right - 14 ? "end" : "middle"}>${clockTime(new Date(at).toISOString())}</text>`)}
   </g>`;
 
 const Lines = ({ area, lines }) => html`<g>${lines.map(({ key }, index) => html`
@@ -56,11 +46,10 @@ const Cursor = ({ area, index }) => html`<g class="cursor" aria-hidden="true">
 const readable = (point, lines, format) =>
   lines.map(({ key, name }) => `${name} ${point[key] === null ? none : format(point[key])}`).join(", ");
 
-/** The values at the cursor. The box is on the side of the cursor that has more room. */
+/** The values at the cursor, in the corner that is farther from it. */
 function Tip({ area, point, index, lines, format, width }) {
-  const x = area.x(area.times[index]);
-  const isRight = x > width / 2;
-  return html`<div class="chart-tip" style=${isRight ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` }}>
+  const isRight = area.x(area.times[index]) > width / 2;
+  return html`<div class=${`chart-tip ${isRight ? "left" : "right"}`}>
     <p>${exactTime(point.at)}</p>
     ${lines.map(({ key, name }, line) => html`<p key=${key} class=${`series-${line}`}>
       <i></i>${name}<b>${format(point[key])}</b></p>`)}
@@ -75,7 +64,7 @@ function Tip({ area, point, index, lines, format, width }) {
  */
 export function Chart({ label, points, lines, format, height = 168 }) {
   const box = useRef(null);
-  const width = useWidth(box);
+  const width = useMeasure(box, (element) => element.clientWidth);
   const [cursor, setCursor] = useState(null);
   const isDrawn = width > 0 && points.length > 1;
   const area = isDrawn && layout(points, lines, width, height);

@@ -33,6 +33,7 @@ const tabOf = {
 function Choices({ apps, route, onClose }) {
   const [text, setText] = useState("");
   const [active, setActive] = useState(0);
+  const box = useRef(null);
   const list = useRef(null);
   const id = useIdentifier();
   const found = findApps(apps, text);
@@ -47,9 +48,10 @@ function Choices({ apps, route, onClose }) {
     else return;
     event.preventDefault();
   };
+  useEffect(() => box.current.querySelector("input").focus(), []);
   useEffect(() => list.current?.children[active]?.scrollIntoView({ block: "nearest" }), [active]);
-  return html`<div class="choices">
-    <${TextField} label="Find an app" isHidden placeholder="Name or id" value=${text} autofocus role="combobox"
+  return html`<div class="choices" ref=${box}>
+    <${TextField} label="Find an app" isHidden placeholder="Name or id" value=${text} role="combobox"
       aria-expanded="true" aria-controls=${id} aria-activedescendant=${found[active] && `${id}-${active}`} onKeyDown=${press}
       onChange=${(value) => { setText(value); setActive(0); }} />
     ${found.length > 0

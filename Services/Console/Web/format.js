@@ -57,23 +57,28 @@ export function duration(seconds) {
   return parts.join(" ");
 }
 
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
-const spans = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3600], ["minute", 60]];
+/** Units of time: one, several, seconds. */
+const spans = [
+  ["year", "years", 31_557_600], ["month", "months", 2_629_800], ["day", "days", 86_400], ["h", "h", 3600],
+  ["min", "min", 60], ["s", "s", 1],
+];
 
 /**
- * Formats a time by its distance from now: `just now`, `3 min. ago`, `in 2 hr.`, `yesterday`.
+ * Formats a time by its distance from now: `just now`, `3 min ago`, `in 2 h`, `yesterday`, `5 days ago`.
  * @param {string | null | undefined} at ISO 8601
  * @param {number} now milliseconds since 1970
  */
 export function relativeTime(at, now = Date.now()) {
   const time = Date.parse(at ?? "");
   if (Number.isNaN(time)) return none;
-  const seconds = (time - now) / 1000;
-  for (const [unit, size] of spans) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
-  }
-  if (Math.abs(seconds) < 10) return "just now";
-  return relative.format(Math.trunc(seconds), "second");
+  const seconds = (now - time) / 1000;
+  const distance = Math.abs(seconds);
+  if (distance < 10) return "just now";
+  const [unit, units, size] = spans.find(([, , one]) => distance >= one);
+  const count = Math.floor(distance / size);
+  if (unit === "day" && count === 1) return seconds > 0 ? "yesterday" : "tomorrow";
+  const text = `${count} ${count === 1 ? unit : units}`;
+  return seconds > 0 ? `${text} ago` : `in ${text}`;
 }
 
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });

@@ -91,6 +91,9 @@ export const Form = ({ onSubmit, action, submit, kind = "primary", isDisabled, f
 /** The message of an error, if it is about a field. */
 export const fieldError = (error, name) => (error?.field === name ? error.message : undefined);
 
+/** The control of a dialog that gets the focus at first. Without one it is the button that closes the dialog. */
+const firstControl = ":is(input, select, textarea):not([type=checkbox]), .form-foot button";
+
 /**
  * A modal dialog. It takes the focus and gives it back.
  * @param {{title: string, onClose: () => void, isSticky?: boolean, isWide?: boolean, children: unknown}} props
@@ -102,6 +105,7 @@ export function Dialog({ title, onClose, isSticky, isWide, children }) {
   useEffect(() => {
     const opener = document.activeElement;
     element.current.showModal();
+    element.current.querySelector(firstControl)?.focus();
     return () => opener?.isConnected && opener.focus();
   }, []);
   const cancel = (event) => {

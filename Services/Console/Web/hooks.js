@@ -122,6 +122,23 @@ export function useNow(interval = 10_000) {
   return now;
 }
 
+/**
+ * Measures an element at first, and when its size or that of its content changes.
+ * @template T
+ * @param {{current: Element}} element a reference
+ * @param {(element: Element) => T} measure
+ * @returns {T | undefined}
+ */
+export function useMeasure(element, measure) {
+  const [value, setValue] = useState();
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setValue(measure(element.current)));
+    for (const one of [element.current, element.current.firstElementChild]) if (one) observer.observe(one);
+    return () => observer.disconnect();
+  }, []);
+  return value;
+}
+
 let identifiers = 0;
 
 /** Returns an id for an element, constant for the lifetime of its component. */

@@ -95,7 +95,7 @@ async function readSession(signal) {
 function Console() {
   const { data: session, error, reload, set } = useData(readSession, []);
   const [hasEnded, setEnded] = useState(false);
-  setToken(session?.csrf ?? "");
+  useEffect(() => setToken(session?.csrf ?? ""), [session]);
   useEffect(() => onSignedOut(() => {
     setEnded(true);
     set(null);

@@ -15,6 +15,9 @@ export function rememberNames(apps) {
 /** Returns the name of an app, or the start of its id while it is not known. */
 export const appName = (id) => names.get(id) ?? shortID(id);
 
+/** A Boolean value that indicates whether the name of an app is known. */
+export const isKnown = (id) => names.has(id);
+
 /** Renders a component again when a name becomes known. */
 export function useNames() {
   const [, setVersion] = useState(0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { counted, fullTime, none, relativeTime, shortID } from "./format.js";
-import { useNow } from "./hooks.js";
+import { useMeasure, useNow } from "./hooks.js";
 import { Icon } from "./icons.js";
 import { toast } from "./toasts.js";
-import { html, useEffect, useState } from "./vendor/preact-htm.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 
 /**
  * A screen: its heading, the path to it and its actions. The heading is the title of the document, too.
@@ -44,24 +44,30 @@ export const Panel = ({ title, note, actions, isFlush, children }) => html`
   </section>`;
 
 /**
- * A table, whose rows are cards on narrow screens.
+ * A table, whose rows are cards on narrow screens. The roles are those of the elements, which lose them as cards.
  * @template Row
  * @param {{label: string, rows: Row[], keyOf: (row: Row) => string, columns: {title: string, isHidden?: boolean,
- *   align?: "end", kind?: "main" | "actions" | "wide", cell: (row: Row) => unknown}[]}} props
- *   `isHidden`: the title is for screen readers; `kind`: the column that names the row, that has its buttons, or that
- *   takes the free width
+ *   align?: "end", kind?: "main" | "actions" | "wide" | "bar" | "minor", cell: (row: Row) => unknown}[]}} props
+ *   `isHidden`: the title is for screen readers; `kind`: the column that names the row, has its buttons, takes the
+ *   free width, has a bar, or is left out on narrow screens
  */
-export const Table = ({ label, rows, columns, keyOf }) => html`
-  <div class="table-box" role="region" aria-label=${label} tabindex="0"><table>
-    <thead><tr>${columns.map(({ title, isHidden, align, kind }) => html`
-      <th key=${title} scope="col" class=${`${align ?? ""} ${kind ?? ""}`}>
+export function Table({ label, rows, columns, keyOf }) {
+  const box = useRef(null);
+  // The keyboard scrolls an element that has the focus.
+  const isWide = useMeasure(box, (element) => element.scrollWidth > element.clientWidth);
+  return html`<div class="table-box" role="region" aria-label=${label} tabindex=${isWide ? "0" : undefined} ref=${box}>
+    <table role="table">
+    <thead role="rowgroup"><tr role="row">${columns.map(({ title, isHidden, align, kind }) => html`
+      <th key=${title} role="columnheader" scope="col" class=${`${align ?? ""} ${kind ?? ""}`}>
         <span class=${isHidden ? "unseen" : ""}>${title}</span>
       </th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${keyOf(row)}>
+    <tbody role="rowgroup">${rows.map((row) => html`<tr key=${keyOf(row)} role="row">
       ${columns.map(({ title, isHidden, align, kind, cell }) => html`
-        <td key=${title} class=${`${align ?? ""} ${kind ?? ""}`} data-label=${isHidden ? undefined : title}>${cell(row)}</td>`)}
+        <td key=${title} role="cell" class=${`${align ?? ""} ${kind ?? ""}`}
+          data-label=${isHidden ? undefined : title}><div class="cell">${cell(row)}</div></td>`)}
     </tr>`)}</tbody>
   </table></div>`;
+}
 
 /** A link that names a row of a table. The whole row leads to its address. */
 export const RowLink = ({ href, children }) => html`<a class="row-link" href=${href}>${children}</a>`;

@@ -3,7 +3,7 @@ import { tabLink } from "./app-page.js";
 import { AppChooser } from "./chooser.js";
 import { useIsOperator } from "./hooks.js";
 import { Icon } from "./icons.js";
-import { appName, rememberNames, useNames } from "./names.js";
+import { appName, isKnown, rememberNames, useNames } from "./names.js";
 import { Badge } from "./parts.js";
 import { link } from "./router.js";
 import { html, useEffect, useState } from "./vendor/preact-htm.js";
@@ -29,9 +29,9 @@ function useCurrentApp(app) {
   const [last, setLast] = useState(readKept);
   useNames();
   const current = app ?? last;
-  const name = current && appName(current);
+  const name = isKnown(current) ? appName(current) : undefined;
   useEffect(() => {
-    if (!current) return;
+    if (!name) return;
     sessionStorage.setItem(kept, JSON.stringify({ id: current, name }));
     setLast(current);
   }, [current, name]);

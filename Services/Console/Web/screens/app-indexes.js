@@ -20,7 +20,7 @@ function NewIndex({ app, added, onClose }) {
   return html`<${Dialog} title="New index" onClose=${onClose}>
     <${Form} onSubmit=${action.run} action=${action} submit="Add" isDisabled=${!/^metadata\../.test(property.trim())}
       fields=${["property"]} onCancel=${onClose}>
-      <${TextField} label="Key path" class="mono" value=${property} onChange=${setProperty} autofocus error=${fieldError(action.error, "property")}
+      <${TextField} label="Key path" class="mono" value=${property} onChange=${setProperty} error=${fieldError(action.error, "property")}
         hint="Such as metadata.status. Conversations can then be found by the value at this path." />
     <//>
   <//>`;
@@ -31,7 +31,6 @@ const columns = (ask, isOperator) => [
   { title: "State", cell: (index) => index.state === "ready"
     ? html`<${Badge} tone="good">Ready<//>` : html`<${Badge} tone="accent">Being built<//>` },
   { title: "Added", cell: (index) => html`<${Time} at=${index.created_at} />` },
-  { title: "Ready", kind: "wide", cell: (index) => html`<${Time} at=${index.ready_at} none="not yet" />` },
   ...(isOperator ? [{ title: "Actions", isHidden: true, kind: "actions", cell: (index) => html`
     <${Button} onClick=${() => ask(index)} aria-label=${`Remove the index ${index.property}`}>Remove<//>` }] : []),
 ];
@@ -60,7 +59,7 @@ function List({ app }) {
   const add = isOperator && html`<${Button} icon="plus" disabled=${isFull || !state.data} onClick=${() => setAdding(true)}>New index<//>`;
   const empty = html`<${Empty} title="There is no index" icon="search">
     With one, conversations are found by a value of their metadata.<//>`;
-  return html`<${Panel} title="Indexes" note=${isFull ? `The app has all ${limit} that it may have.` : "Key paths to find conversations by."}
+  return html`<${Panel} title="Indexes" note=${isFull ? `The app has all ${limit} that it may have.` : "To find conversations by."}
     actions=${add} isFlush>
     <${Loaded} state=${state} lines=${2} empty=${empty}>${(indexes) => html`
       <${Table} label="Indexes" rows=${indexes} columns=${columns(ask, isOperator)} keyOf=${(index) => index.property} />`}<//>

@@ -42,11 +42,11 @@ export function operations(settings, form) {
 const nameOf = (options, value) => options.find(([key]) => key === value)?.[1] ?? value;
 
 const Values = ({ settings }) => html`<${Facts} items=${[
-  ["Unused sessions live for", settings.session_ttl_in_seconds === null ? "the server's setting" : duration(settings.session_ttl_in_seconds)],
-  ["The app's icon counts", nameOf(badges, settings.badge_counts)],
-  ["Announcements count, too", settings.badge_counts_announcements ? "Yes" : "No"],
+  ["Session lifetime", settings.session_ttl_in_seconds === null ? "the server's setting" : duration(settings.session_ttl_in_seconds)],
+  ["App icon counts", nameOf(badges, settings.badge_counts)],
+  ["Announcements", settings.badge_counts_announcements ? "Counted" : "Not counted"],
   ["Participants are added by", nameOf(adders, settings.participants_added_by)],
-  ["Additions by strangers an hour", number(settings.stranger_additions_per_hour)],
+  ["Additions by a stranger, an hour", number(settings.stranger_additions_per_hour)],
 ]} />`;
 
 function Editor({ app, changed }) {

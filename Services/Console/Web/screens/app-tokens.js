@@ -14,7 +14,7 @@ function NewToken({ app, onMade, onClose }) {
   const action = useAction(async () => onMade(await post(path`/api/apps/${app.id}/tokens`, { name: name.trim() })));
   return html`<${Dialog} title="New server token" onClose=${onClose}>
     <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]} onCancel=${onClose}>
-      <${TextField} label="Name" value=${name} onChange=${setName} autofocus maxlength="128" placeholder="back office"
+      <${TextField} label="Name" value=${name} onChange=${setName} maxlength="128" placeholder="back office"
         hint="Give each server a token of its own, named after it." error=${fieldError(action.error, "name")} />
     <//>
   <//>`;

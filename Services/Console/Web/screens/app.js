@@ -52,12 +52,11 @@ export function Screen({ params }) {
     <${Loaded} state=${state} lines=${10}>${(data) => html`
       ${data.suspended && html`<p class="note warn">The app is suspended: nobody can sign in, and its server's calls are refused.</p>`}
       <div class="columns">
-        <${Identity} app=${data} />
+        <div><${Identity} app=${data} /><${Indexes} app=${data} /></div>
         <${Settings} app=${data} changed=${state.reload} />
       </div>
       <${Keys} app=${data} changed=${state.reload} />
-      <${Tokens} app=${data} changed=${state.reload} />
-      <${Indexes} app=${data} />`}<//>
+      <${Tokens} app=${data} changed=${state.reload} />`}<//>
     ${isAsking && html`<${Suspension} app=${app} changed=${state.reload} onClose=${() => setAsking(false)} />`}
   <//>`;
 }

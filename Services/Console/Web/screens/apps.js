@@ -26,7 +26,7 @@ const NewApp = ({ onMade, onClose }) => {
   const action = useAction(async () => onMade({ ...(await post("/api/apps", { name: name.trim() })), name: name.trim() }));
   return html`<${Dialog} title="New app" onClose=${onClose}>
     <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]} onCancel=${onClose}>
-      <${TextField} label="Name" value=${name} onChange=${setName} autofocus maxlength="200"
+      <${TextField} label="Name" value=${name} onChange=${setName} maxlength="200"
         hint="Operators see it, users do not." error=${fieldError(action.error, "name")} />
     <//>
   <//>`;

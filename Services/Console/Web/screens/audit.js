@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { get } from "../api.js";
-import { fullTime } from "../format.js";
+import { readApps } from "../chooser.js";
+import { exactTime } from "../format.js";
 import { Button } from "../forms.js";
-import { usePages } from "../hooks.js";
+import { useData, usePages } from "../hooks.js";
 import { JSONView } from "../json.js";
 import { appName, useNames } from "../names.js";
 import { Badge, Empty, Loaded, Page, Pager, Panel, Table, Time } from "../parts.js";
@@ -23,7 +24,7 @@ const Detail = ({ entry: { target, detail } }) => html`
   ${!target && !hasDetail(detail) && "–"}`;
 
 const columns = [
-  { title: "Time", cell: (entry) => html`<span title=${fullTime(entry.at)}><${Time} at=${entry.at} /></span>` },
+  { title: "Time", cell: (entry) => html`<span><${Time} at=${entry.at} /> <span class="quiet">${exactTime(entry.at)}</span></span>` },
   { title: "Operator", kind: "main", cell: (entry) => (entry.operator ? html`<b>${entry.operator}</b>` : html`<span class="quiet">server</span>`) },
   { title: "Action", cell: (entry) => html`<code>${entry.action}</code>` },
   { title: "App", cell: (entry) => (entry.app ? html`<a href=${link("apps", entry.app)}>${appName(entry.app)}</a>` : "–") },
@@ -38,9 +39,11 @@ const empty = html`<${Panel}><${Empty} title="Nothing has been changed yet" icon
 /** The changes that operators made, newest first. */
 export function Screen() {
   const pages = usePages((after, signal) => get("/api/audit", { after, limit: pageSize }, signal), []);
+  // Names are a convenience: without them the list shows ids.
+  useData((signal) => readApps(undefined, signal), []);
   useNames();
   return html`<${Page} title="Audit log" actions=${html`<${Button} isBusy=${pages.isLoading} onClick=${pages.reload}>Refresh<//>`}
-    note=${html`<span class="quiet">Entries cannot be changed or deleted.</span>`}>
+    note=${html`<span class="quiet">Kept for 400 days. Nobody can change an entry.</span>`}>
     <${Loaded} state=${pages} lines=${12} empty=${empty}>${(entries) => html`
       <${Panel} isFlush><${Table} label="Audit log" rows=${entries} columns=${columns} keyOf=${(entry) => entry.id} />
         <${Pager} pages=${pages} noun="entry" nouns="entries" /><//>`}<//>

@@ -40,8 +40,8 @@ function Tiles({ data }) {
     <${Tile} name="Instances ready" value=${`${ready} / ${known}`} tone=${ready < known ? "bad" : ""} />
     <${Tile} name="Open sockets" value=${number(data.sockets)} />
     <${Tile} name="Messages a second" value=${quantity(data.messages_per_second)} />
-    <${Tile} name="Latency, median" value=${latency(times.p50_ms)} note=${`99th percentile ${latency(times.p99_ms)}`} />
-    <${Tile} name="Webhook events waiting" value=${number(webhooks?.waiting)} tone=${isBehind ? "warn" : ""}
+    <${Tile} name="Median latency" value=${latency(times.p50_ms)} note=${`99th percentile: ${latency(times.p99_ms)}`} />
+    <${Tile} name="Webhooks waiting" value=${number(webhooks?.waiting)} tone=${isBehind ? "warn" : ""}
       note=${webhooksNote(webhooks)} />
     <${Tile} name="Database" value=${bytes(data.database_bytes)} note=${html`<a href=${link("space")}>Space and retention</a>`} />
   </dl>`;
@@ -50,8 +50,7 @@ function Tiles({ data }) {
 const statuses = { ok: "good", pass: "good", up: "good", degraded: "warn", warn: "warn" };
 
 const Checks = ({ checks }) => html`<ul class="checks">${checks.map(({ name, status, reason, milliseconds }) => html`
-  <li key=${name} title=${reason ?? `${name}: ${status}`}><i class=${`dot ${statuses[status] ?? "bad"}`}></i>${name}
-    <span class="quiet">${reason ?? latency(milliseconds)}</span></li>`)}</ul>`;
+  <li key=${name} title=${`${name}: ${reason ?? status}`}><i class=${`dot ${statuses[status] ?? "bad"}`}></i>${name} <span class="quiet">${reason ?? latency(milliseconds)}</span></li>`)}</ul>`;
 
 const State = ({ instance }) =>
   instance.isUnreachable ? html`<${Badge} tone="bad">Unreachable<//>`
@@ -60,10 +59,10 @@ const State = ({ instance }) =>
 const columns = [
   { title: "Service", kind: "main", cell: (one) => html`<b>${one.kind}</b>` },
   { title: "State", cell: (one) => html`<${State} instance=${one} />` },
-  { title: "Instance", cell: (one) => html`<code>${one.instance ?? none}</code>` },
+  { title: "Instance", kind: "minor", cell: (one) => html`<code>${one.instance ?? none}</code>` },
   { title: "Address", cell: (one) => html`<code>${one.address}</code>` },
   { title: "Version", cell: (one) => html`<code>${one.version ?? none}</code>` },
-  { title: "Started", cell: (one) => html`<${Time} at=${one.started_at} />` },
+  { title: "Started", kind: "minor", cell: (one) => html`<${Time} at=${one.started_at} />` },
   { title: "Checks", kind: "wide", cell: (one) => (one.isUnreachable ? one.reason : html`<${Checks} checks=${one.checks} />`) },
 ];
 

@@ -23,7 +23,7 @@ const Totals = ({ data }) => html`<${Panel} title="Retention">
     data.wal_bytes != null && ["Write-ahead log", bytes(data.wal_bytes)],
     ["Changes are kept for", duration(data.retention_seconds)],
     ["Oldest change", html`<${Time} at=${data.oldest_change_at} none="There is none." />`],
-    ["Last archived for a backup", data.last_archived_at ? html`<${Time} at=${data.last_archived_at} />`
+    ["Last archived segment", data.last_archived_at ? html`<${Time} at=${data.last_archived_at} />`
       : html`<${Badge} tone="warn">Never<//> The database archives no write-ahead log.`],
   ]} />
 <//>`;
@@ -57,8 +57,8 @@ function Tables({ tables }) {
       columns=${[
         { title: "Table", kind: "main", cell: (table) => html`<code><span class="quiet">${table.schema}.</span>${table.table}</code>` },
         { title: "Rows", align: "end", cell: (table) => number(table.rows) },
-        { title: "Data", align: "end", cell: (table) => bytes(table.table_bytes) },
-        { title: "Indexes", align: "end", cell: (table) => bytes(table.index_bytes) },
+        { title: "Data", align: "end", kind: "minor", cell: (table) => bytes(table.table_bytes) },
+        { title: "Indexes", align: "end", kind: "minor", cell: (table) => bytes(table.index_bytes) },
         { title: "Total", align: "end", kind: "bar", cell: (table) => html`<${Sized} value=${table.bytes} of=${largest} />` },
       ]} />
     ${rest > 0 && !isWhole && html`<footer class="pager"><${Button} onClick=${() => setWhole(true)}>Show ${counted(rest, "smaller table")}<//></footer>`}
