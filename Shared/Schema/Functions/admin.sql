@@ -471,7 +471,7 @@ DECLARE
     -- The bytes of the tables that grow with messages.
     grown CONSTANT numeric := (
         SELECT sum(t.bytes) FROM conversations.table_sizes() t WHERE t.schema IN ('conversations', 'metadata'));
-    messages CONSTANT numeric := (SELECT sum(m.messages) FROM conversations.estimated_messages() m);
+    all_messages CONSTANT numeric := (SELECT sum(m.messages) FROM conversations.estimated_messages() m);
 BEGIN
     RETURN p_service || jsonb_build_object(
         'database_bytes', pg_database_size(current_database()),
@@ -483,7 +483,7 @@ BEGIN
         'apps', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'id', a.id, 'name', a.name, 'messages', a.messages, 'bytes_estimate',
-                round(grown * a.messages / nullif(messages, 0)))
+                round(grown * a.messages / nullif(all_messages, 0)))
                 ORDER BY a.messages DESC NULLS LAST, a.created_at), '[]')
             FROM (
                 SELECT x.id, x.name, x.created_at, m.messages
