@@ -6,7 +6,7 @@ import * as api from "../Web/api.js";
 /** Requests that were sent, and answers to the next ones. */
 let [sent, answers, ended] = [[], [], 0];
 
-const answer = (status, body, headers = {}) => ({ status, body: body === undefined ? null : JSON.stringify(body), headers });
+const answer = (status, body, headers = {}) => ({ status, body: body ? JSON.stringify(body) : null, headers });
 
 globalThis.fetch = async (target, options) => {
   sent.push({ target, ...options });
@@ -52,8 +52,10 @@ test("the Server API is called below the app, also at its root", async () => {
   await api.patch("a", "", operations);
   await api.server("a", "GET", "webhooks", { accept: api.types.webhooks });
   await api.server("a", "DELETE", api.path`indexes/${"metadata.a/b"}`);
-  assert.deepEqual(sent.map(({ method, target }) => `${method} ${target}`),
-    ["PATCH /api/apps/a/server", "GET /api/apps/a/server/webhooks", "DELETE /api/apps/a/server/indexes/metadata.a%2Fb"]);
+  assert.deepEqual(sent.map(({ method, target }) => `${method} ${target}`), [
+    "PATCH /api/apps/a/server", "GET /api/apps/a/server/webhooks",
+    "DELETE /api/apps/a/server/indexes/metadata.a%2Fb",
+  ]);
   assert.equal(sent[0].headers["Content-Type"], "application/vnd.layer-patch+json");
   assert.match(sent[1].headers.Accept, /webhooks/);
 });
@@ -79,7 +81,7 @@ test("a request without an answer is an error with status 0", async () => {
 
 test("a missing session is reported, but not a 401 of the gateway or of the sign-in", async () => {
   const missing = { error: { code: "authentication_required", message: "Sign in." } };
-  answers = [answer(401, missing), answer(401, { code: "authentication_required", message: "no" }), answer(401, missing)];
+  answers = [answer(401, missing), answer(401, missing.error), answer(401, missing)];
   await refused(api.get("/api/overview"));
   assert.equal(ended, 1);
   await refused(api.server("a", "GET", "indexes"));
@@ -112,8 +114,10 @@ const stream = (body) => ({ status: 200, body, headers: { "Content-Type": "text/
 test("a stream calls the handlers by type, and a finite one ends", async () => {
   answers = [stream('event: packet\ndata: {"n":1}\n\nevent: other\ndata: {}\n\nevent: packet\ndata: {"n":2}\n\n')];
   const packets = [];
-  const { states } = await listened("/api/trace", { packet: ({ n }) => packets.push(n) }, { isFinite: true, query: { seconds: 5 } });
-  assert.deepEqual([packets, states, sent[0].target], [[1, 2], ["connecting", "open", "ended"], "/api/trace?seconds=5"]);
+  const handlers = { packet: ({ n }) => packets.push(n) };
+  const { states } = await listened("/api/trace", handlers, { isFinite: true, query: { seconds: 5 } });
+  assert.deepEqual([packets, states], [[1, 2], ["connecting", "open", "ended"]]);
+  assert.equal(sent[0].target, "/api/trace?seconds=5");
 });
 
 test("a stream that ends waits before it opens again, a refused one ends", async () => {

@@ -11,7 +11,8 @@ test("ticks of values are round, from zero to at least the maximum", () => {
   assert.deepEqual(valueTicks(13_021), [0, 5000, 10_000, 15_000]);
   for (let maximum = 1e-4; maximum < 1e9; maximum *= 1.37) {
     const ticks = valueTicks(maximum);
-    assert.ok(ticks.at(-1) >= maximum * (1 - 1e-9) && ticks.length >= 3 && ticks.length <= 5, `of ${maximum}: ${ticks}`);
+    assert.ok(ticks.at(-1) >= maximum * (1 - 1e-9), `of ${maximum}: ${ticks}`);
+    assert.ok(ticks.length >= 3 && ticks.length <= 5, `of ${maximum}: ${ticks}`);
   }
 });
 
@@ -34,7 +35,8 @@ test("a line has gaps, and points alone are dots", () => {
 });
 
 test("an area has no part in a gap", () => {
-  assert.equal(areaPath([[0, 1], [1, 2], [2, null], [3, 4], [4, null], [5, 6], [6, 7]], 9), "M0 1L1 2L1 9L0 9ZM5 6L6 7L6 9L5 9Z");
+  const points = [[0, 1], [1, 2], [2, null], [3, 4], [4, null], [5, 6], [6, 7]];
+  assert.equal(areaPath(points, 9), "M0 1L1 2L1 9L0 9ZM5 6L6 7L6 9L5 9Z");
 });
 
 test("the nearest point is found", () => {

@@ -41,7 +41,7 @@ export const onSignedOut = (handler) => {
  * @param {TemplateStringsArray} texts
  * @param {...unknown} values
  */
-export const path = (texts, ...values) => String.raw(texts, ...values.map((value) => encodeURIComponent(String(value))));
+export const path = (texts, ...values) => String.raw(texts, ...values.map((value) => encodeURIComponent(value)));
 
 /**
  * Appends a query. Values that are undefined, null or empty are left out.
@@ -50,7 +50,7 @@ export const path = (texts, ...values) => String.raw(texts, ...values.map((value
  */
 export function withQuery(target, query = {}) {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  return pairs.length ? `${target}?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}` : target;
+  return pairs.length ? `${target}?${new URLSearchParams(pairs)}` : target;
 }
 
 /** Reads the error of the console (`{error: {…}}`) or of the Server API (`{code, message, data}`). */
@@ -135,7 +135,8 @@ export const report = (name, query, signal) => get(path`/api/reports/${name}`, q
  * @param {string} app
  * @param {string} method
  * @param {string} target the path below `/apps/:app`, escaped; empty for the app itself
- * @param {{query?: object, body?: unknown, accept?: string, type?: string, headers?: object, signal?: AbortSignal}} [options]
+ * @param {{query?: object, body?: unknown, accept?: string, type?: string, headers?: object,
+ *   signal?: AbortSignal}} [options]
  */
 export const server = (app, method, target, { accept = types.api, type, headers = {}, ...options } = {}) =>
   request(method, serverPath(app, target), {

@@ -29,7 +29,8 @@ export const tabLink = (id, tab) => (tab === "app" ? link("apps", id) : link("ap
 /**
  * A screen of an app: the path to it, and the tabs of the app's screens.
  * @param {{id: string, tab: "app" | "conversations" | "users" | "webhooks", title?: string,
- *   trail?: [string, string][], app?: ReturnType<typeof useApp>, actions?: unknown, note?: unknown, children: unknown}} props
+ *   trail?: [string, string][], app?: ReturnType<typeof useApp>, actions?: unknown, note?: unknown,
+ *   children: unknown}} props
  *   `title`: the heading of a screen below the tab; `trail`: screens between the tab's and this one; `app`: the report,
  *   if the screen has read it
  */

@@ -19,7 +19,8 @@ function layout(points, lines, width, height) {
     const value = point[key] ?? null;
     return [x(times[index]), value === null ? null : y(value)];
   }));
-  return { times, ticks, plot, x, y, paths, marks: timeTicks(times[0], times.at(-1), Math.max(3, Math.floor(width / 90))) };
+  const marks = timeTicks(times[0], times.at(-1), Math.max(3, Math.floor(width / 90)));
+  return { times, ticks, plot, x, y, paths, marks };
 }
 
 const Axes = ({ area: { ticks, plot, y, x, marks }, format }) => html`
@@ -76,7 +77,8 @@ export function Chart({ label, points, lines, format, height = 168 }) {
   };
   const step = (event) => {
     const last = points.length - 1;
-    const target = { ArrowLeft: (index ?? last + 1) - 1, ArrowRight: (index ?? last) + 1, Home: 0, End: last }[event.key];
+    const targets = { ArrowLeft: (index ?? last + 1) - 1, ArrowRight: (index ?? last) + 1, Home: 0, End: last };
+    const target = targets[event.key];
     if (event.key === "Escape") setCursor(null);
     if (target === undefined || !isDrawn) return;
     event.preventDefault();
@@ -84,18 +86,21 @@ export function Chart({ label, points, lines, format, height = 168 }) {
   };
   const latest = points.at(-1);
   return html`<figure class="chart">
-    <figcaption><h3>${label}</h3>${lines.length > 1 && html`<ul class="legend">${lines.map(({ key, name }, line) => html`
-      <li key=${key} class=${`series-${line}`}><i></i>${name}</li>`)}</ul>`}</figcaption>
+    <figcaption><h3>${label}</h3>${lines.length > 1 && html`<ul class="legend">
+      ${lines.map(({ key, name }, line) => html`<li key=${key} class=${`series-${line}`}><i></i>${name}</li>`)}
+    </ul>`}</figcaption>
     <div class="chart-box" ref=${box} style=${{ height: `${height}px` }}>
       ${isDrawn ? html`<svg width=${width} height=${height} tabindex="0" role="img"
           aria-label=${`${label}. Now: ${readable(latest, lines, format)}. Arrow keys read earlier values.`}
-          onPointerMove=${follow} onPointerLeave=${() => setCursor(null)} onKeyDown=${step} onBlur=${() => setCursor(null)}>
+          onPointerMove=${follow} onPointerLeave=${() => setCursor(null)} onKeyDown=${step}
+          onBlur=${() => setCursor(null)}>
         <${Axes} area=${area} format=${format} /><${Lines} area=${area} lines=${lines} />
         ${index !== null && html`<${Cursor} area=${area} index=${index} />`}
       </svg>
       ${index !== null && html`<${Tip} ...${{ area, index, lines, format, width }} point=${points[index]} />`}`
       : points.length < 2 && html`<p class="chart-empty">The chart begins after a few seconds.</p>`}
-      <p class="unseen" aria-live="polite">${index !== null && `${exactTime(points[index].at)}: ${readable(points[index], lines, format)}`}</p>
+      <p class="unseen" aria-live="polite">
+        ${index !== null && `${exactTime(points[index].at)}: ${readable(points[index], lines, format)}`}</p>
     </div>
   </figure>`;
 }

@@ -52,13 +52,16 @@ function Choices({ apps, route, onClose }) {
   useEffect(() => list.current?.children[active]?.scrollIntoView({ block: "nearest" }), [active]);
   return html`<div class="choices" ref=${box}>
     <${TextField} label="Find an app" isHidden placeholder="Name or id" value=${text} role="combobox"
-      aria-expanded="true" aria-controls=${id} aria-activedescendant=${found[active] && `${id}-${active}`} onKeyDown=${press}
+      aria-expanded="true" aria-controls=${id} aria-activedescendant=${found[active] && `${id}-${active}`}
+      onKeyDown=${press}
       onChange=${(value) => { setText(value); setActive(0); }} />
     ${found.length > 0
       ? html`<ul id=${id} role="listbox" aria-label="Apps" ref=${list}>${found.map((app, index) => html`
           <li key=${app.id} id=${`${id}-${index}`} role="option" aria-selected=${index === active}
             onClick=${() => choose(app)} onPointerMove=${() => setActive(index)}>
-            <span>${app.name}</span>${(app.suspended || app.deleting) && html`<${AppState} app=${app} />`}<code>${app.id.slice(0, 8)}</code></li>`)}</ul>`
+            <span>${app.name}</span>
+            ${(app.suspended || app.deleting) && html`<${AppState} app=${app} />`}
+            <code>${app.id.slice(0, 8)}</code></li>`)}</ul>`
       : html`<${Empty} title="No app has this name or id" />`}
   </div>`;
 }
@@ -67,9 +70,10 @@ function Choices({ apps, route, onClose }) {
 export function AppChooser({ route, onClose }) {
   const apps = usePages(readApps, []);
   const empty = html`<${Empty} title="There are no apps yet" icon="apps"
-    action=${html`<a class="button" href=${link("apps", { create: 1 })} onClick=${onClose}>Create the first one</a>`} />`;
+    action=${html`<a class="button" href=${link("apps")} onClick=${onClose}>Go to the apps</a>`} />`;
   return html`<${Dialog} title="Choose an app" onClose=${onClose}>
-    <${Loaded} state=${apps} empty=${empty}>${(data) => html`<${Choices} apps=${data} route=${route} onClose=${onClose} />
+    <${Loaded} state=${apps} empty=${empty}>${(data) => html`
+      <${Choices} apps=${data} route=${route} onClose=${onClose} />
       ${apps.hasNext && html`<${Pager} pages=${apps} noun="app" />`}`}<//>
   <//>`;
 }

@@ -11,7 +11,9 @@ const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
  * @param {number | null | undefined} value
  */
 export const number = (value, decimals = 0) =>
-  isMissing(value) ? none : decimals ? value.toLocaleString("en", { maximumFractionDigits: decimals }) : grouped.format(value);
+  isMissing(value) ? none
+  : decimals ? value.toLocaleString("en", { maximumFractionDigits: decimals })
+  : grouped.format(value);
 
 /** Formats a rate or a latency with three significant digits: `0.45`, `12.3`, `1,235`. */
 export function quantity(value) {
@@ -102,7 +104,13 @@ export const counted = (count, noun, nouns = `${noun}s`) => `${number(count)} ${
 /** Returns the first eight characters of a UUID, or of the UUID at the end of a Layer id. */
 export const shortID = (id) => (isMissing(id) || id === "" ? none : String(id).split("/").at(-1).slice(0, 8));
 
-const prefixes = { app: "apps/production", provider: "providers", key: "keys", conversation: "conversations", user: "identities" };
+const prefixes = {
+  app: "apps/production",
+  provider: "providers",
+  key: "keys",
+  conversation: "conversations",
+  user: "identities",
+};
 
 /** Escapes all but ASCII letters, digits and `-_.*`, as Layer ids are escaped. */
 const escaped = (text) =>

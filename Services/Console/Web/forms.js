@@ -23,7 +23,11 @@ export const Button = ({ kind = "plain", type = "button", icon, isBusy, onClick,
 export function Field({ label, hint, error, isHidden, children }) {
   const id = useIdentifier();
   const note = error ?? hint;
-  const attributes = { id, "aria-invalid": error ? "true" : undefined, "aria-describedby": note ? `${id}-note` : undefined };
+  const attributes = {
+    id,
+    "aria-invalid": error ? "true" : undefined,
+    "aria-describedby": note ? `${id}-note` : undefined,
+  };
   return html`<div class="field">
     <label for=${id} class=${isHidden ? "unseen" : ""}>${label}</label>
     ${children(attributes)}
@@ -64,7 +68,8 @@ export function CheckField({ label, hint, value, onChange, ...rest }) {
 
 /** A field that finds something. The key `/` leads to it. @param {{label: string}} props as `TextField` */
 export const SearchField = (props) => html`<div class="search"><${Icon} name="search" />
-  <${TextField} type="search" isHidden placeholder=${props.label} data-search aria-keyshortcuts="/" ...${props} /></div>`;
+  <${TextField} type="search" isHidden placeholder=${props.label} data-search aria-keyshortcuts="/"
+    ...${props} /></div>`;
 
 /**
  * A form with its error and its buttons.
@@ -113,8 +118,13 @@ export function Dialog({ title, onClose, isSticky, isWide, children }) {
     if (!isSticky) onClose();
   };
   // Chromium closes at the second Escape without the event `cancel`.
-  const keep = (event) => event.key === "Escape" && (event.preventDefault(), event.stopPropagation(), isSticky || onClose());
-  return html`<dialog ref=${element} class=${isWide ? "wide" : ""} aria-labelledby=${id} onCancel=${cancel} onKeyDown=${keep}>
+  const keep = (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    cancel(event);
+  };
+  return html`<dialog ref=${element} class=${isWide ? "wide" : ""} aria-labelledby=${id} onCancel=${cancel}
+    onKeyDown=${keep}>
     <header class="dialog-head"><h2 id=${id}>${title}</h2>
       ${!isSticky && html`<button type="button" class="copy" onClick=${onClose}>
         <${Icon} name="close" /><span class="unseen">Close</span></button>`}</header>
@@ -140,7 +150,8 @@ export function Confirm({ title, action: label, run, done, word, isDangerous, on
     <${Form} onSubmit=${submit} action=${action} submit=${label} kind=${isDangerous ? "danger" : "primary"}
       isDisabled=${word !== undefined && typed.trim() !== word} onCancel=${onClose}>
       <div class="prose">${children}</div>
-      ${word !== undefined && html`<${TextField} label=${html`Type <code>${word}</code> to confirm`} value=${typed} onChange=${setTyped} />`}
+      ${word !== undefined && html`<${TextField} label=${html`Type <code>${word}</code> to confirm`} value=${typed}
+        onChange=${setTyped} />`}
     <//>
   <//>`;
 }

@@ -24,6 +24,10 @@ const shapes = {
   plus: "M8 3v10M3 8h10",
 };
 
+/** The mark of Strata. */
+export const Mark = () => html`
+  <svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 4h12M2 8h9M2 12h12" /></svg>`;
+
 /**
  * An icon without a meaning of its own.
  * @param {{name: keyof typeof shapes}} props

@@ -7,16 +7,20 @@ const pageSize = 100;
 
 const kindOf = (value) => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
 
+const Key = ({ name }) => name !== undefined && html`<span class="json-key">${name}</span> `;
+
 function Branch({ name, value, kind, depth }) {
   const [isOpen, setOpen] = useState(depth > 0);
   const [shown, setShown] = useState(pageSize);
   const entries = Object.entries(value);
   const summary = counted(entries.length, kind === "array" ? "item" : "key");
   return html`<details open=${isOpen} onToggle=${(event) => setOpen(event.currentTarget.open)}>
-    <summary>${name !== undefined && html`<span class="json-key">${name}</span> `}<span class="quiet">${summary}</span></summary>
+    <summary><${Key} name=${name} /><span class="quiet">${summary}</span></summary>
     ${isOpen && html`<ul>
-      ${entries.slice(0, shown).map(([key, one]) => html`<li key=${key}><${Node} name=${key} value=${one} depth=${depth - 1} /></li>`)}
-      ${entries.length > shown && html`<li><button type="button" class="plain" onClick=${() => setShown(shown + pageSize)}>
+      ${entries.slice(0, shown).map(([key, one]) => html`
+        <li key=${key}><${Node} name=${key} value=${one} depth=${depth - 1} /></li>`)}
+      ${entries.length > shown && html`<li><button type="button" class="plain"
+        onClick=${() => setShown(shown + pageSize)}>
         Show ${Math.min(pageSize, entries.length - shown)} more</button></li>`}
     </ul>`}
   </details>`;
@@ -26,7 +30,7 @@ function Node({ name, value, depth }) {
   const kind = kindOf(value);
   const isBranch = (kind === "object" || kind === "array") && Object.keys(value).length > 0;
   if (isBranch) return html`<${Branch} ...${{ name, value, kind, depth }} />`;
-  return html`<div class="json-leaf">${name !== undefined && html`<span class="json-key">${name}</span> `}
+  return html`<div class="json-leaf"><${Key} name=${name} />
     <span class=${`json-${kind}`}>${JSON.stringify(value)}</span></div>`;
 }
 
@@ -34,7 +38,8 @@ function Node({ name, value, depth }) {
  * A value of JSON as a tree that opens and closes.
  * @param {{value: unknown, depth?: number}} props `depth`: the levels that are open at first, default 2
  */
-export const JSONView = ({ value, depth = 2 }) => html`<div class="json"><${Node} value=${value} depth=${depth} /></div>`;
+export const JSONView = ({ value, depth = 2 }) => html`
+  <div class="json"><${Node} value=${value} depth=${depth} /></div>`;
 
 /** A text as it is, such as a payload or a curl line. */
 export const Code = ({ children }) => html`<pre class="code" tabindex="0"><code>${children}</code></pre>`;

@@ -127,7 +127,7 @@ export function Time({ at, none: missing = none }) {
   return at ? html`<time datetime=${at} title=${fullTime(at)}>${relativeTime(at, now)}</time>` : missing;
 }
 
-/** Names and values below each other. @param {{items: [string, unknown][]}} props entries that are false are left out */
+/** Names and values. Entries that are false are left out. @param {{items: ([string, unknown] | false)[]}} props */
 export const Facts = ({ items }) => html`
   <dl class="facts">${items.filter(Boolean).map(([name, value]) => html`
     <div key=${name}><dt>${name}</dt><dd>${value ?? none}</dd></div>`)}</dl>`;
@@ -155,7 +155,8 @@ export function Copy({ text, label = "Copy", isVisible }) {
   }, [isDone]);
   const copy = (event) => {
     event.stopPropagation();
-    copyText(typeof text === "function" ? text() : text).then(() => setDone(true), (error) => toast(error.message, "bad"));
+    const value = typeof text === "function" ? text() : text;
+    copyText(value).then(() => setDone(true), (error) => toast(error.message, "bad"));
   };
   return html`<button type="button" class=${isVisible ? "plain" : "copy"} onClick=${copy} title=${label}>
     <${Icon} name=${isDone ? "check" : "copy"} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button, CheckField, Dialog } from "./forms.js";
+import { Code } from "./json.js";
 import { Copy } from "./parts.js";
 import { html, useState } from "./vendor/preact-htm.js";
 
@@ -20,7 +21,7 @@ export function Secrets({ title, items, file, close = "Close", onClose }) {
     <p class="note warn">Keep these values now. The private parts are not stored, so nobody can show them again.</p>
     <dl class="secrets">${items.map(([name, value, purpose]) => html`<div key=${name}>
       <dt>${name}<${Copy} text=${value} label="Copy" isVisible /></dt>
-      <dd>${purpose && html`<p class="quiet">${purpose}</p>`}<pre class="code" tabindex="0"><code>${value}</code></pre></dd></div>`)}</dl>
+      <dd>${purpose && html`<p class="quiet">${purpose}</p>`}<${Code}>${value}<//></dd></div>`)}</dl>
     <footer class="form-foot spread">
       <${CheckField} label="I have kept them" value=${isKept} onChange=${setKept} />
       <div class="actions">${file && html`<${Button} onClick=${() => download(file)}>Download as a file<//>`}

@@ -2,7 +2,7 @@
 import { tabLink } from "./app-page.js";
 import { AppChooser } from "./chooser.js";
 import { useIsOperator } from "./hooks.js";
-import { Icon } from "./icons.js";
+import { Icon, Mark } from "./icons.js";
 import { appName, isKnown, rememberNames, useNames } from "./names.js";
 import { Badge } from "./parts.js";
 import { link } from "./router.js";
@@ -64,20 +64,19 @@ export function Sidebar({ route, session, signOut }) {
   const [isChoosing, setChoosing] = useState(false);
   const app = useCurrentApp(route.params.app);
   useEffect(() => setOpen(false), [route.path]);
-  const main = (screen, icon, text) => html`
-    <${Entry} href=${link(screen)} icon=${icon} isCurrent=${route.screen === screen}>${text}<//>`;
+  const main = (screen, text) => html`
+    <${Entry} href=${link(screen)} icon=${screen} isCurrent=${route.screen === screen}>${text}<//>`;
   return html`<aside class="sidebar" data-open=${isOpen ? "" : undefined}>
     <div class="brand">
-      <svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 4h12M2 8h9M2 12h12" /></svg>
-      <a href=${link("overview")}>Strata <span>console</span></a>
+      <${Mark} /><a href=${link("overview")}>Strata <span>console</span></a>
       <button type="button" class="plain menu" aria-expanded=${isOpen} aria-controls="navigation"
         onClick=${() => setOpen(!isOpen)}>Menu</button>
     </div>
     <div class="sidebar-body" id="navigation">
       <nav aria-label="Console">
-        <ul>${main("overview", "overview", "Overview")}${main("apps", "apps", "Apps")}</ul>
+        <ul>${main("overview", "Overview")}${main("apps", "Apps")}</ul>
         <${AppEntries} app=${app} route=${route} choose=${() => setChoosing(true)} />
-        <ul>${main("try", "try", "Try it")}${main("space", "space", "Space and retention")}${main("audit", "audit", "Audit log")}</ul>
+        <ul>${main("try", "Try it")}${main("space", "Space and retention")}${main("audit", "Audit log")}</ul>
       </nav>
       <${Account} session=${session} signOut=${signOut} />
     </div>

@@ -20,7 +20,8 @@ function NewIndex({ app, added, onClose }) {
   return html`<${Dialog} title="New index" onClose=${onClose}>
     <${Form} onSubmit=${action.run} action=${action} submit="Add" isDisabled=${!/^metadata\../.test(property.trim())}
       fields=${["property"]} onCancel=${onClose}>
-      <${TextField} label="Key path" class="mono" value=${property} onChange=${setProperty} error=${fieldError(action.error, "property")}
+      <${TextField} label="Key path" class="mono" value=${property} onChange=${setProperty}
+        error=${fieldError(action.error, "property")}
         hint="Such as metadata.status. Conversations can then be found by the value at this path." />
     <//>
   <//>`;
@@ -55,17 +56,25 @@ function List({ app }) {
     setAdding(false);
     state.reload();
   };
+  const remove = async () => {
+    await server(app.id, "DELETE", path`indexes/${asked.property}`);
+    state.reload();
+  };
   const isFull = state.data?.length >= limit;
-  const add = isOperator && html`<${Button} icon="plus" disabled=${isFull || !state.data} onClick=${() => setAdding(true)}>New index<//>`;
+  const add = isOperator && html`<${Button} icon="plus" disabled=${isFull || !state.data}
+    onClick=${() => setAdding(true)}>New index<//>`;
   const empty = html`<${Empty} title="There is no index" icon="search">
     With one, conversations are found by a value of their metadata.<//>`;
-  return html`<${Panel} title="Indexes" note=${isFull ? `The app has all ${limit} that it may have.` : "To find conversations by."}
+  return html`<${Panel} title="Indexes"
+    note=${isFull ? `The app has all ${limit} that it may have.` : "To find conversations by."}
     actions=${add} isFlush>
     <${Loaded} state=${state} lines=${2} empty=${empty}>${(indexes) => html`
-      <${Table} label="Indexes" rows=${indexes} columns=${columns(ask, isOperator)} keyOf=${(index) => index.property} />`}<//>
+      <${Table} label="Indexes" rows=${indexes} columns=${columns(ask, isOperator)}
+        keyOf=${(index) => index.property} />`}<//>
     ${isAdding && html`<${NewIndex} app=${app} added=${added} onClose=${() => setAdding(false)} />`}
-    ${asked && html`<${Confirm} title=${`Remove the index of ${asked.property}?`} action="Remove" isDangerous done="The index is removed."
-      run=${async () => { await server(app.id, "DELETE", path`indexes/${asked.property}`); state.reload(); }} onClose=${() => ask(null)}>
-      <p>Queries by <code>${asked.property}</code> are refused at once. To add the index again, all conversations are read anew.</p><//>`}
+    ${asked && html`<${Confirm} title=${`Remove the index of ${asked.property}?`} action="Remove" isDangerous
+      done="The index is removed." run=${remove} onClose=${() => ask(null)}>
+      <p>Queries by <code>${asked.property}</code> are refused at once. To add the index again, all conversations are
+        read anew.</p><//>`}
   <//>`;
 }

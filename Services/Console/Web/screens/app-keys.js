@@ -11,6 +11,11 @@ import { html, useState } from "../vendor/preact-htm.js";
 /** The start of a PEM text without its frame. */
 const summary = (pem) => pem.replace(/-----[^-]+-----|\s/g, "").slice(-24);
 
+const sources = [
+  ["new", "Make a pair and show the private key once"],
+  ["own", "I have a pair and paste the public key"],
+];
+
 function NewKey({ app, onMade, onClose }) {
   const [source, setSource] = useState("new");
   const [text, setText] = useState("");
@@ -18,11 +23,13 @@ function NewKey({ app, onMade, onClose }) {
   const action = useAction(async () =>
     onMade(await post(path`/api/apps/${app.id}/keys`, isOwn ? { public_key: text.trim() } : {})));
   return html`<${Dialog} title="New key" onClose=${onClose}>
-    <${Form} onSubmit=${action.run} action=${action} submit="Add" fields=${["public_key"]} isDisabled=${isOwn && !text.trim()}
+    <${Form} onSubmit=${action.run} action=${action} submit="Add" fields=${["public_key"]}
+      isDisabled=${isOwn && !text.trim()}
       onCancel=${onClose}>
       <${SelectField} label="Pair of keys" value=${source} onChange=${setSource}
-        options=${[["new", "Make a pair and show the private key once"], ["own", "I have a pair and paste the public key"]]} />
-      ${isOwn && html`<${TextArea} label="Public key" class="mono" value=${text} onChange=${setText} placeholder="-----BEGIN PUBLIC KEY-----"
+        options=${sources} />
+      ${isOwn && html`<${TextArea} label="Public key" class="mono" value=${text} onChange=${setText}
+        placeholder="-----BEGIN PUBLIC KEY-----"
         hint="PEM of an RSA key with at least 2048 bits." error=${fieldError(action.error, "public_key")} />`}
     <//>
   <//>`;
@@ -30,7 +37,8 @@ function NewKey({ app, onMade, onClose }) {
 
 const columns = (ask, isOperator) => [
   { title: "Key", kind: "main", cell: (key) => html`<${ID} id=${key.id} />` },
-  { title: "Public key", kind: "wide", cell: (key) => html`<code class="quiet" title=${key.public_key}>…${summary(key.public_key)}</code>` },
+  { title: "Public key", kind: "wide", cell: ({ public_key: pem }) => html`
+    <code class="quiet" title=${pem}>…${summary(pem)}</code>` },
   { title: "Added", cell: (key) => html`<${Time} at=${key.created_at} />` },
   ...(isOperator ? [{ title: "Actions", isHidden: true, kind: "actions", cell: (key) => html`
     <${Button} onClick=${() => ask(key)} aria-label=${`Remove the key ${shortID(key.id)}`}>Remove<//>` }] : []),
@@ -38,9 +46,10 @@ const columns = (ask, isOperator) => [
 
 const Removal = ({ app, id, changed, onClose }) => html`
   <${Confirm} title="Remove the key?" action="Remove" isDangerous done="The key is removed." onClose=${onClose}
-    run=${async () => { await remove(path`/api/apps/${app.id}/keys/${id}`); changed(); }}>
-    <p>Identity tokens signed with the key <code>${shortID(id)}</code> are refused at once. Users who are signed in stay so.
-      ${app.keys.length === 1 && " It is the app's last key: nobody can sign in without another one."}</p><//>`;
+    run=${() => remove(path`/api/apps/${app.id}/keys/${id}`).then(changed)}>
+    <p>Identity tokens signed with the key <code>${shortID(id)}</code> are refused at once. Users who are signed in
+      stay so. ${app.keys.length === 1 && "It is the app's last key: nobody can sign in without another one."}
+    </p><//>`;
 
 /** The keys that identity tokens of an app are signed with. */
 export function Keys({ app, changed }) {

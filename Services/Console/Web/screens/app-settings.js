@@ -16,15 +16,19 @@ const adders = [
 ];
 
 /** The fields of the form as texts. */
-export const texts = (settings) => ({ ...settings, session_ttl_in_seconds: String(settings.session_ttl_in_seconds ?? ""),
-  stranger_additions_per_hour: String(settings.stranger_additions_per_hour) });
+export const texts = (settings) => ({
+  ...settings,
+  session_ttl_in_seconds: String(settings.session_ttl_in_seconds ?? ""),
+  stranger_additions_per_hour: String(settings.stranger_additions_per_hour),
+});
 
 const whole = (text) => (/^\d+$/.test(text.trim()) ? Number(text) : null);
 
 /** Returns what is wrong with a field, if anything. */
 const faultOf = (text, low, high) => {
   const value = whole(text);
-  return value === null || value < low || value > high ? `A whole number from ${number(low)} to ${number(high)}.` : undefined;
+  if (value !== null && value >= low && value <= high) return undefined;
+  return `A whole number from ${number(low)} to ${number(high)}.`;
 };
 
 /**
@@ -33,16 +37,21 @@ const faultOf = (text, low, high) => {
  * @param {object} form as made by `texts`
  */
 export function operations(settings, form) {
-  const wanted = { ...form, session_ttl_in_seconds: whole(form.session_ttl_in_seconds),
-    stranger_additions_per_hour: whole(form.stranger_additions_per_hour) };
+  const wanted = {
+    ...form,
+    session_ttl_in_seconds: whole(form.session_ttl_in_seconds),
+    stranger_additions_per_hour: whole(form.stranger_additions_per_hour),
+  };
   return Object.keys(wanted).filter((property) => wanted[property] !== settings[property])
     .map((property) => ({ operation: "set", property, value: wanted[property] }));
 }
 
 const nameOf = (options, value) => options.find(([key]) => key === value)?.[1] ?? value;
 
+const lifetimeText = (seconds) => (seconds === null ? "the server's setting" : duration(seconds));
+
 const Values = ({ settings }) => html`<${Facts} items=${[
-  ["Session lifetime", settings.session_ttl_in_seconds === null ? "the server's setting" : duration(settings.session_ttl_in_seconds)],
+  ["Session lifetime", lifetimeText(settings.session_ttl_in_seconds)],
   ["App icon counts", nameOf(badges, settings.badge_counts)],
   ["Announcements", settings.badge_counts_announcements ? "Counted" : "Not counted"],
   ["Participants are added by", nameOf(adders, settings.participants_added_by)],
@@ -64,15 +73,20 @@ function Editor({ app, changed }) {
   const error = (property) => fieldError(action.error, property);
   return html`<${Form} onSubmit=${action.run} action=${action} submit="Save" fields=${Object.keys(form)}
     isDisabled=${changes.length === 0 || lifetimeFault || additionsFault}>
-    <${TextField} label="Lifetime of an unused session, in seconds" inputmode="numeric" placeholder="the server's setting"
+    <${TextField} label="Lifetime of an unused session, in seconds" inputmode="numeric"
+      placeholder="the server's setting"
       value=${form.session_ttl_in_seconds} onChange=${set("session_ttl_in_seconds")}
-      hint=${lifetime ? duration(whole(lifetime)) : "Empty: the server's setting."} error=${lifetimeFault ?? error("session_ttl_in_seconds")} />
-    <${SelectField} label="The app's icon counts" options=${badges} value=${form.badge_counts} onChange=${set("badge_counts")}
+      hint=${lifetime ? duration(whole(lifetime)) : "Empty: the server's setting."}
+      error=${lifetimeFault ?? error("session_ttl_in_seconds")} />
+    <${SelectField} label="The app's icon counts" options=${badges} value=${form.badge_counts}
+      onChange=${set("badge_counts")}
       error=${error("badge_counts")} />
-    <${CheckField} label="Unread announcements count, too" value=${form.badge_counts_announcements} onChange=${set("badge_counts_announcements")} />
+    <${CheckField} label="Unread announcements count, too" value=${form.badge_counts_announcements}
+      onChange=${set("badge_counts_announcements")} />
     <${SelectField} label="Who may add participants" options=${adders} value=${form.participants_added_by}
       onChange=${set("participants_added_by")} error=${error("participants_added_by")} />
-    <${TextField} label="Additions of one user by a stranger, an hour" inputmode="numeric" value=${form.stranger_additions_per_hour}
+    <${TextField} label="Additions of one user by a stranger, an hour" inputmode="numeric"
+      value=${form.stranger_additions_per_hour}
       onChange=${set("stranger_additions_per_hour")} error=${additionsFault ?? error("stranger_additions_per_hour")} />
   <//>`;
 }

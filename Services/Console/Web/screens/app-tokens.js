@@ -13,7 +13,8 @@ function NewToken({ app, onMade, onClose }) {
   const [name, setName] = useState("");
   const action = useAction(async () => onMade(await post(path`/api/apps/${app.id}/tokens`, { name: name.trim() })));
   return html`<${Dialog} title="New server token" onClose=${onClose}>
-    <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]} onCancel=${onClose}>
+    <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]}
+      onCancel=${onClose}>
       <${TextField} label="Name" value=${name} onChange=${setName} maxlength="128" placeholder="back office"
         hint="Give each server a token of its own, named after it." error=${fieldError(action.error, "name")} />
     <//>
@@ -46,15 +47,19 @@ export function Tokens({ app, changed }) {
   const tokens = app.tokens.filter((token) => token.name !== own);
   const hidden = app.tokens.length - tokens.length;
   const add = isOperator && html`<${Button} icon="plus" onClick=${() => setAdding(true)}>New token<//>`;
-  const note = hidden > 0 ? "Beside them the console has tokens of its own, for an hour each." : "Each may do everything in the app.";
+  const note = hidden > 0
+    ? "Beside them the console has tokens of its own, for an hour each." : "Each may do everything in the app.";
   return html`<${Panel} title="Server tokens" note=${note} actions=${add} isFlush>
     ${tokens.length > 0
-      ? html`<${Table} label="Server tokens" rows=${tokens} columns=${columns(ask, isOperator)} keyOf=${(token) => token.id} />`
+      ? html`<${Table} label="Server tokens" rows=${tokens} columns=${columns(ask, isOperator)}
+        keyOf=${(token) => token.id} />`
       : html`<${Empty} title="There is no token" icon="key">The app's own server needs one for the Server API.<//>`}
     ${isAdding && html`<${NewToken} app=${app} onMade=${onMade} onClose=${() => setAdding(false)} />`}
-    ${made && html`<${Secrets} title="The new token" onClose=${() => setMade(null)} items=${[["Server token", made.token]]} />`}
-    ${asked && html`<${Confirm} title=${`Revoke ${asked.name || "the token"}?`} action="Revoke" isDangerous done="The token is revoked."
-      run=${async () => { await remove(path`/api/apps/${app.id}/tokens/${asked.id}`); changed(); }} onClose=${() => ask(null)}>
+    ${made && html`<${Secrets} title="The new token" onClose=${() => setMade(null)}
+      items=${[["Server token", made.token]]} />`}
+    ${asked && html`<${Confirm} title=${`Revoke ${asked.name || "the token"}?`} action="Revoke" isDangerous
+      done="The token is revoked." run=${() => remove(path`/api/apps/${app.id}/tokens/${asked.id}`).then(changed)}
+      onClose=${() => ask(null)}>
       <p>Every gateway refuses it within five seconds. Webhooks that were registered with it stay.</p><//>`}
   <//>`;
 }

@@ -36,8 +36,8 @@ function Suspension({ app, onClose, changed }) {
   }
   return html`<${Confirm} title=${`Suspend ${app.name}?`} action="Suspend the app" isDangerous word=${app.name}
     done=${`${app.name} is suspended.`} run=${finish(put)} onClose=${onClose}>
-    <p>Its users cannot sign in, signed-in users are disconnected within half a minute, and its server's calls are refused.
-      Nothing is deleted, and you can resume the app at any time.</p><//>`;
+    <p>Its users cannot sign in, signed-in users are disconnected within half a minute, and its server's calls are
+      refused. Nothing is deleted, and you can resume the app at any time.</p><//>`;
 }
 
 /** One app: its identity, keys, tokens, settings and indexes. */
@@ -46,11 +46,13 @@ export function Screen({ params }) {
   const isOperator = useIsOperator();
   const [isAsking, setAsking] = useState(false);
   const app = state.data;
+  const [kind, label] = app?.suspended ? ["primary", "Resume"] : ["plain", "Suspend"];
   const action = app && isOperator && !app.deleting && html`
-    <${Button} kind=${app.suspended ? "primary" : "plain"} onClick=${() => setAsking(true)}>${app.suspended ? "Resume" : "Suspend"}<//>`;
+    <${Button} kind=${kind} onClick=${() => setAsking(true)}>${label}<//>`;
   return html`<${AppPage} id=${params.app} tab="app" app=${state} actions=${action}>
     <${Loaded} state=${state} lines=${10}>${(data) => html`
-      ${data.suspended && html`<p class="note warn">The app is suspended: nobody can sign in, and its server's calls are refused.</p>`}
+      ${data.suspended && html`<p class="note warn">
+        The app is suspended: nobody can sign in, and its server's calls are refused.</p>`}
       <div class="columns">
         <div><${Identity} app=${data} /><${Indexes} app=${data} /></div>
         <${Settings} app=${data} changed=${state.reload} />

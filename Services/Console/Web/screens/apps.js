@@ -23,9 +23,13 @@ const columns = [
 
 const NewApp = ({ onMade, onClose }) => {
   const [name, setName] = useState("");
-  const action = useAction(async () => onMade({ ...(await post("/api/apps", { name: name.trim() })), name: name.trim() }));
+  const action = useAction(async () => {
+    const body = { name: name.trim() };
+    onMade({ ...(await post("/api/apps", body)), ...body });
+  });
   return html`<${Dialog} title="New app" onClose=${onClose}>
-    <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]} onCancel=${onClose}>
+    <${Form} onSubmit=${action.run} action=${action} submit="Create" isDisabled=${!name.trim()} fields=${["name"]}
+      onCancel=${onClose}>
       <${TextField} label="Name" value=${name} onChange=${setName} maxlength="200"
         hint="Operators see it, users do not." error=${fieldError(action.error, "name")} />
     <//>
@@ -34,9 +38,14 @@ const NewApp = ({ onMade, onClose }) => {
 
 /** The secrets of a new app. The file is like the output of `strata app create --json`, with the private key. */
 function MadeApp({ made }) {
-  const ids = { app: layerID("app", made.id), provider: layerID("provider", made.provider_id), key: layerID("key", made.key_id) };
+  const ids = {
+    app: layerID("app", made.id),
+    provider: layerID("provider", made.provider_id),
+    key: layerID("key", made.key_id),
+  };
   const content = { ...ids, name: made.name, privateKey: made.private_key, serverToken: made.server_token };
-  return html`<${Secrets} title=${`${made.name} is ready`} close="Go to the app" onClose=${() => navigate(link("apps", made.id))}
+  return html`<${Secrets} title=${`${made.name} is ready`} close="Go to the app"
+    onClose=${() => navigate(link("apps", made.id))}
     file=${{ name: `${made.name.replace(/[^\w.-]+/g, "-")}.json`, content }}
     items=${[["App id", ids.app], ["Provider id", ids.provider], ["Key id", ids.key],
       ["Private key", made.private_key, "Your server signs identity tokens with it."],

@@ -2,6 +2,7 @@
 import { post } from "../api.js";
 import { Form, TextField } from "../forms.js";
 import { useAction } from "../hooks.js";
+import { Mark } from "../icons.js";
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 
 /**
@@ -22,8 +23,7 @@ export function Screen({ signIn, hasEnded }) {
   };
   return html`<main class="login">
     <div class="login-card">
-      <p class="login-brand"><svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 4h12M2 8h9M2 12h12" /></svg>
-        Strata <span>console</span></p>
+      <p class="login-brand"><${Mark} />Strata <span>console</span></p>
       <h1>Sign in</h1>
       ${hasEnded && html`<p class="note" role="status">Your session has ended. Sign in to continue where you were.</p>`}
       <${Form} onSubmit=${submit} action=${action} submit="Sign in" isDisabled=${!name || !password}>

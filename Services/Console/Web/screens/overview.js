@@ -15,7 +15,9 @@ const severities = { critical: "bad", page: "bad", error: "bad", warning: "warn"
 
 const Alerts = ({ alerts, source }) => {
   const note = source === "own" ? "Found by the console itself. No Prometheus is set." : "From Prometheus";
-  if (alerts.length === 0) return html`<p class="calm"><${Icon} name="check" /><b>No alert fires.</b><span class="quiet">${note}</span></p>`;
+  if (alerts.length === 0) {
+    return html`<p class="calm"><${Icon} name="check" /><b>No alert fires.</b><span class="quiet">${note}</span></p>`;
+  }
   return html`<${Panel} title=${counted(alerts.length, "alert")} note=${note} isFlush>
     <ul class="alerts">${alerts.map(({ name, severity, summary, since }) => html`
       <li key=${`${name} ${summary}`}><${Badge} tone=${severities[severity] ?? "warn"}>${severity}<//>
@@ -43,14 +45,17 @@ function Tiles({ data }) {
     <${Tile} name="Median latency" value=${latency(times.p50_ms)} note=${`99th percentile: ${latency(times.p99_ms)}`} />
     <${Tile} name="Webhooks waiting" value=${number(webhooks?.waiting)} tone=${isBehind ? "warn" : ""}
       note=${webhooksNote(webhooks)} />
-    <${Tile} name="Database" value=${bytes(data.database_bytes)} note=${html`<a href=${link("space")}>Space and retention</a>`} />
+    <${Tile} name="Database" value=${bytes(data.database_bytes)}
+      note=${html`<a href=${link("space")}>Space and retention</a>`} />
   </dl>`;
 }
 
 const statuses = { ok: "good", pass: "good", up: "good", degraded: "warn", warn: "warn" };
 
 const Checks = ({ checks }) => html`<ul class="checks">${checks.map(({ name, status, reason, milliseconds }) => html`
-  <li key=${name} title=${`${name}: ${reason ?? status}`}><i class=${`dot ${statuses[status] ?? "bad"}`}></i>${name} <span class="quiet">${reason ?? latency(milliseconds)}</span></li>`)}</ul>`;
+  <li key=${name} title=${`${name}: ${reason ?? status}`}>
+    <i class=${`dot ${statuses[status] ?? "bad"}`}></i>${name}
+    ${" "}<span class="quiet">${reason ?? latency(milliseconds)}</span></li>`)}</ul>`;
 
 const State = ({ instance }) =>
   instance.isUnreachable ? html`<${Badge} tone="bad">Unreachable<//>`
@@ -63,7 +68,8 @@ const columns = [
   { title: "Address", cell: (one) => html`<code>${one.address}</code>` },
   { title: "Version", cell: (one) => html`<code>${one.version ?? none}</code>` },
   { title: "Started", kind: "minor", cell: (one) => html`<${Time} at=${one.started_at} />` },
-  { title: "Checks", kind: "wide", cell: (one) => (one.isUnreachable ? one.reason : html`<${Checks} checks=${one.checks} />`) },
+  { title: "Checks", kind: "wide", cell: (one) => (one.isUnreachable
+    ? one.reason : html`<${Checks} checks=${one.checks} />`) },
 ];
 
 /** All instances. Those that do not answer come first, then those that are not ready. */
@@ -77,22 +83,27 @@ const Charts = ({ series }) => html`<div class="charts">
     lines=${[{ key: "messages_per_second", name: "Messages a second" }]} /><//>
   <${Panel}><${Chart} label="Latency" points=${series} format=${latency}
     lines=${[{ key: "p50_ms", name: "Median" }, { key: "p99_ms", name: "99th percentile" }]} /><//>
-  <${Panel}><${Chart} label="Open sockets" points=${series} format=${number} lines=${[{ key: "sockets", name: "Sockets" }]} /><//>
+  <${Panel}><${Chart} label="Open sockets" points=${series} format=${number}
+    lines=${[{ key: "sockets", name: "Sockets" }]} /><//>
 </div>`;
 
 const noServices = html`<${Empty} title="No services are configured" icon="overview">
-  Set <code>STRATA_CONSOLE_INSTANCES</code>, such as <code>gateway=gateway:9100</code>, and start the console again.<//>`;
+  Set <code>STRATA_CONSOLE_INSTANCES</code>, such as <code>gateway=gateway:9100</code>, and start the console
+  again.<//>`;
 
 /** The state of the whole system, renewed every five seconds. */
 export function Screen() {
   const state = useData((signal) => get("/api/overview", undefined, signal), [], { every: interval });
   const versions = new Set(state.data?.instances.map((one) => one.version).filter(Boolean));
-  return html`<${Page} title="Overview" note=${state.data && html`<span class="live quiet"><i></i>Updated <${Time} at=${state.data.at} /></span>`}>
+  const note = state.data && html`
+    <span class="live quiet"><i></i>Updated <${Time} at=${state.data.at} /></span>`;
+  return html`<${Page} title="Overview" note=${note}>
     <${Loaded} state=${state} lines=${12}>${(data) => html`
       <${Alerts} alerts=${data.alerts} source=${data.alerts_source} />
       <${Tiles} data=${data} />
       <${Charts} series=${data.series} />
-      <${Panel} title="Services" isFlush note=${versions.size > 1 ? `${versions.size} versions run side by side` : undefined}>
+      <${Panel} title="Services" isFlush
+        note=${versions.size > 1 ? `${versions.size} versions run side by side` : undefined}>
         ${sorted(data).length === 0 ? noServices : html`<${Table} label="Services" rows=${sorted(data)}
           columns=${columns} keyOf=${(one) => `${one.kind} ${one.address}`} />`}
       <//>`}<//>
