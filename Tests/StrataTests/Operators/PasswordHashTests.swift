@@ -47,24 +47,24 @@ struct PasswordHashTests {
     @Test("a password is asked twice without a file, and refused for its length, its characters or a difference")
     func entry() async throws {
         try await withTemporaryDirectory { directory in
-            func entry(_ words: [String] = [], _ answers: [String?]) throws -> PasswordHash {
+            func entry(_ words: [String], _ answers: [String?] = []) throws -> PasswordHash {
                 var answers = answers
                 return try NewPassword.parse(words).hash { _ in answers.isEmpty ? nil : answers.removeFirst() }
             }
             let password = "correct horse battery"
-            #expect(try entry([password, password]).matches(password))
+            #expect(try entry([], [password, password]).matches(password))
             for (answers, says) in [
                 ([password, "another"], "differ"), (["short", "short"], "12 to 1,024"),
                 ([password + "\u{3}", password + "\u{3}"], "control"), ([nil], "--password-file"),
                 ([password, nil], "--password-file"),
             ] as [([String?], String)] {
-                let failure = #expect(throws: CommandFailure.self) { try entry(answers) }
+                let failure = #expect(throws: CommandFailure.self) { try entry([], answers) }
                 #expect(failure?.message.contains(says) == true)
             }
             let file = directory + "/password"
             try (password + "\n").write(toFile: file, atomically: false, encoding: .utf8)
-            #expect(try entry(["--password-file", file], []).matches(password))
-            let missing = #expect(throws: CommandFailure.self) { try entry(["--password-file", file + "2"], []) }
+            #expect(try entry(["--password-file", file]).matches(password))
+            let missing = #expect(throws: CommandFailure.self) { try entry(["--password-file", file + "2"]) }
             #expect(missing?.status == .noInput)
         }
     }
