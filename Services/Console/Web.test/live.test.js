@@ -12,7 +12,8 @@ test("a change is described by what it did", () => {
   assert.equal(text("receipts", [{ user: "ben", status: "read" }, { user: "ben", status: "read" }, { user: "ana", status: "delivered" }]),
     "ben read 2 messages; ana received a message");
   assert.equal(text("all_read", { user: "ana", up_to: 4 }), "ana read all messages");
-  assert.equal(text("message_created", undefined), "");
+  assert.equal(text("message_created", undefined), "sent a message");
+  assert.equal(text("constructor", undefined), "");
   assert.equal(text("metadata_changed", undefined), "");
 });
 

@@ -153,6 +153,16 @@ test("a deleted message keeps its place, and no list is read on from it", () => 
   assert.deepEqual(shown(window).slice(-3), [119, 120, 121]);
 });
 
+test("a page that was read before a deletion does not bring the message back", () => {
+  const conversation = new Conversation(60);
+  const page = conversation.read();
+  const window = withDeleted(newestWindow(page), "58", { actor: "ana" });
+  for (const after of [withNewest(window, page), withChanged(window, page.items)]) {
+    assert.equal(shown(after).filter((number) => number === 58).length, 1);
+    assert.ok(shownMessages(after).find((one) => one.position === 58 * 8192).deleted);
+  }
+});
+
 test("a window at a message shows it with what was before, and is not at the newest", () => {
   const conversation = new Conversation(300);
   const window = windowAt(message(200), conversation.read(message(200).id));

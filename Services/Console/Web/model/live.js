@@ -24,19 +24,35 @@ function receiptText(receipts) {
 
 const list = (verb, names) => (names?.length ? [`${verb} ${joined(names)}`] : []);
 
-/** Texts of what a change did, from its `operations`. */
-const texts = {
-  participants_changed: ({ added, removed }) => [...list("added", added), ...list("removed", removed)].join("; "),
-  metadata_changed(effects) {
-    const paths = (isSet) => effects.filter(({ value }) => (value !== null) === isSet).map(({ path }) => path);
-    return [...list("set", paths(true)), ...list("deleted", paths(false))].join("; ");
-  },
-  receipts: receiptText,
-  all_read: ({ user }) => `${user} read all messages`,
+const setsAndDeletions = (effects) => {
+  const paths = (isSet) => effects.filter(({ value }) => (value !== null) === isSet).map(({ path }) => path);
+  return [...list("set", paths(true)), ...list("deleted", paths(false))].join("; ");
 };
 
-/** Describes what a change did: `set trip.city; deleted trip.hotel`. Empty if its kind says it all. */
-export const changeText = (change) => (change.operations && texts[change.kind]?.(change.operations)) || "";
+/** Texts of what a change did, from its `operations`. */
+const texts = {
+  conversation_created: () => "created the conversation",
+  participants_changed: ({ added, removed }) => [...list("added", added), ...list("removed", removed)].join("; "),
+  metadata_changed: setsAndDeletions,
+  conversation_deleted: () => "deleted the conversation",
+  message_created: () => "sent a message",
+  message_deleted: () => "deleted a message",
+  receipts: receiptText,
+  all_read: ({ user }) => `${user} read all messages`,
+  parts_changed: () => "changed the parts of a message",
+};
+
+/** The kinds whose texts are made of their operations. */
+const detailed = new Set(["participants_changed", "metadata_changed", "receipts", "all_read"]);
+
+/** Describes what a change did: `set trip.city; deleted trip.hotel`. Empty for a kind that is not known. */
+export function changeText({ kind, operations }) {
+  if (!operations && detailed.has(kind)) return "";
+  return Object.hasOwn(texts, kind) ? texts[kind](operations) : "";
+}
+
+/** True if the text of a change begins with who made it. */
+export const namesActor = ({ kind }) => kind === "receipts" || kind === "all_read";
 
 /** Puts changes, the newest first, before those that are known; each position once. At most `limit` are kept. */
 export function withChanges(known, coming, limit = 200) {

@@ -92,7 +92,9 @@ export function withNewest(window, page) {
   if (hasMore && !old.some((message) => ids.has(message.id))) return newestWindow(page);
   const isInside = (message) => !hasMore || message.position > oldest.position;
   const deleted = old.filter((message) => message.deleted && isInside(message));
-  const merged = [...items, ...deleted].sort((a, b) => b.position - a.position);
+  // The page may have been read before the deletion.
+  const gone = new Set(deleted.map((message) => message.id));
+  const merged = [...items.filter((message) => !gone.has(message.id)), ...deleted].sort((a, b) => b.position - a.position);
   const rest = hasMore ? old.filter((message) => message.position < oldest.position) : [];
   return arranged([...merged, ...rest], rest.length ? window.hasOlder : hasMore);
 }
@@ -109,10 +111,11 @@ function arranged(messages, hasOlder) {
   };
 }
 
-/** Puts messages that were read again in the place of the shown ones. */
+/** Puts messages that were read again in the place of the shown ones. A deleted one stays deleted. */
 export function withChanged(window, messages) {
   const byID = new Map(messages.map((message) => [message.id, message]));
-  return { ...window, pages: window.pages.map((page) => page.map((message) => byID.get(message.id) ?? message)) };
+  const current = (message) => (message.deleted ? message : (byID.get(message.id) ?? message));
+  return { ...window, pages: window.pages.map((page) => page.map(current)) };
 }
 
 /** Marks a message as deleted. It stays in its place until its page is dropped. */

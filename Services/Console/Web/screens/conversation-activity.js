@@ -2,7 +2,7 @@
 import { report } from "../api.js";
 import { Button } from "../forms.js";
 import { number } from "../format.js";
-import { changeText, kindTitles, withChanges } from "../model/live.js";
+import { changeText, kindTitles, namesActor, withChanges } from "../model/live.js";
 import { Badge, Empty, Failure, Panel, Time } from "../parts.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { useFeed, useThrottled } from "./conversation-live.js";
@@ -43,14 +43,14 @@ function useChanges(app, conversation, feed) {
 }
 
 function Change({ app, change, show }) {
-  const { kind } = change;
+  const { kind, actor, position, at, message_id: message } = change;
   const text = changeText(change);
   return html`<li class="change">
-    <span class="change-position">#${number(change.position)}</span>
-    <${Badge} tone=${tones[kind]}>${kindTitles[kind] ?? kind}<//>
-    <span class="change-text"><${UserLink} app=${app} user=${change.actor} />${text && html` <span title=${text}>${text}</span>`}
-      ${change.message_id && kind !== "message_deleted" && html` <button type="button" class="link" onClick=${() => show(change.message_id)}>Show</button>`}</span>
-    <span class="quiet change-time"><${Time} at=${change.at} /></span>
+    <span class="change-position">#${number(position)}</span>
+    <span><${Badge} tone=${tones[kind]}>${kindTitles[kind] ?? kind}<//></span>
+    <span class="quiet change-time"><${Time} at=${at} /></span>
+    <p class="change-text">${!(text && namesActor(change)) && html`<${UserLink} app=${app} user=${actor} /> `}${text}
+      ${message && kind !== "message_deleted" && html` <button type="button" class="link" onClick=${() => show(message)}>Show</button>`}</p>
   </li>`;
 }
 

@@ -6,57 +6,44 @@ import { typingText } from "../model/live.js";
 import { Empty, Failure } from "../parts.js";
 import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact-htm.js";
 import { Message } from "./message.js";
+import { ScrollPlace } from "./scroll-place.js";
 
-/** The distance from an edge at which the next page is read, in pixels. */
-const nearEdge = 500;
-/** The distance from the end at which the list follows new messages, in pixels. */
-const followDistance = 60;
-
-const rowsOf = (box) => [...box.querySelectorAll("[data-id]")];
-
-/** The first message in sight, and where it is, so that it can stay there while others come and go above it. */
-function anchorOf(box) {
-  const top = box.getBoundingClientRect().top;
-  const row = rowsOf(box).find((one) => one.getBoundingClientRect().bottom > top);
-  return row && { id: row.dataset.id, offset: row.getBoundingClientRect().top - top };
-}
-
-/** Keeps the reader's place when messages are added or dropped, and the end in sight if it was. */
-function useScroll(box, { messages, isAtNewest, target, older, newer }) {
-  const anchor = useRef(undefined);
-  const isFollowing = useRef(true);
-  const shownTarget = useRef(undefined);
-  const remember = () => {
-    const { scrollTop, clientHeight, scrollHeight } = box.current;
-    isFollowing.current = isAtNewest && scrollHeight - scrollTop - clientHeight < followDistance;
-    anchor.current = anchorOf(box.current);
-  };
+/**
+ * Keeps the reader's place while messages come and go, and reads on near an edge.
+ * @returns {{box: object, scroll: () => void, goToEnd: () => void}} `box`: the reference of the element that scrolls
+ */
+function useScroll({ messages, isAtNewest: canFollow, isLoading, error, target, older, newer }) {
+  const box = useRef(null);
+  const place = useRef(null);
+  const rendered = useRef(messages);
+  const latest = useRef();
+  latest.current = { canFollow, target };
+  // The document still has the earlier messages here, and the reader may have scrolled since.
+  if (rendered.current !== messages) place.current?.remember();
+  rendered.current = messages;
   useLayoutEffect(() => {
-    const row = (id) => rowsOf(box.current).find((one) => one.dataset.id === id);
-    if (target && target !== shownTarget.current) {
-      shownTarget.current = target;
-      row(target)?.scrollIntoView({ block: "center" });
-    } else if (isFollowing.current && isAtNewest) {
-      box.current.scrollTop = box.current.scrollHeight;
-    } else if (anchor.current) {
-      const { id, offset } = anchor.current;
-      const top = box.current.getBoundingClientRect().top;
-      const found = row(id);
-      if (found) box.current.scrollTop += found.getBoundingClientRect().top - top - offset;
-    }
-    remember();
+    place.current ??= new ScrollPlace(box.current);
+    place.current.keep(latest.current);
   }, [messages]);
-  return {
-    scroll() {
-      remember();
-      const { scrollTop, clientHeight, scrollHeight } = box.current;
-      if (scrollTop < nearEdge) older();
-      else if (scrollHeight - scrollTop - clientHeight < nearEdge) newer();
-    },
-    follow() {
-      isFollowing.current = true;
-    },
+  // Images and opened details change the height between two renderings.
+  useEffect(() => {
+    const observer = new ResizeObserver(() => place.current.keep(latest.current));
+    observer.observe(box.current.querySelector("ol"));
+    return () => observer.disconnect();
+  }, []);
+  const readOn = () => {
+    if (place.current.isNearStart) older();
+    else if (place.current.isNearEnd) newer();
   };
+  // The reader may have come to an edge while a page was being read.
+  useEffect(() => {
+    if (!isLoading && !error && messages.length) readOn();
+  }, [messages, isLoading]);
+  const scroll = () => {
+    place.current.remember();
+    readOn();
+  };
+  return { box, scroll, goToEnd: () => place.current.goToEnd() };
 }
 
 /** The messages with a line between two days. */
@@ -76,17 +63,12 @@ function entries(messages) {
  *   nameOf: (user: string) => string}} props `list`: of `useMessages`
  */
 export function Messages({ app, conversation, list, typing, total, nameOf }) {
-  const box = useRef(null);
   const { messages, isAtNewest, window, unseen, isLoading, error, target } = list;
-  const { scroll, follow } = useScroll(box, list);
+  const { box, scroll, goToEnd } = useScroll(list);
   const back = () => {
-    follow();
+    goToEnd();
     list.newest();
   };
-  // A short page does not fill the box, so nothing scrolls.
-  useEffect(() => {
-    if (!isLoading && !error && window.hasOlder && box.current.scrollHeight <= box.current.clientHeight) list.older();
-  }, [messages.length, isLoading]);
   const text = typingText(typing, nameOf);
   return html`<div class="messages">
     <div class="messages-box" ref=${box} tabindex="0" role="log" aria-label="Messages" aria-live="off" onScroll=${scroll}>

@@ -64,8 +64,10 @@ function useLeaves(app, conversation, feed) {
   return { ...state, leaves: leaves.current, more };
 }
 
-function Editor({ app, conversation, leaves, leaf, parent, onClose }) {
-  const [path, setPath] = useState(leaf?.path ?? (parent ? `${parent}.` : ""));
+/** The dialog that sets a value: of a row's leaf, below a row's object, or at any path. */
+function Editor({ app, conversation, leaves, row, onClose }) {
+  const leaf = row?.leaf;
+  const [path, setPath] = useState(leaf?.path ?? (row ? `${row.path}.` : ""));
   const [value, setValue] = useState(leaf?.value ?? "");
   const [isObject, setIsObject] = useState(false);
   const [isTouched, setTouched] = useState(false);
@@ -82,9 +84,10 @@ function Editor({ app, conversation, leaves, leaf, parent, onClose }) {
     onClose();
   };
   return html`<${Dialog} title=${leaf ? `Edit ${leaf.path}` : "Set a key"} onClose=${onClose}>
-    <${Form} onSubmit=${save} action=${action} submit="Save" onCancel=${onClose}>
+    <${Form} onSubmit=${save} action=${action} onCancel=${onClose} isDisabled=${!leaf && !leaves.isComplete}
+      submit=${replaced.length ? `Replace ${counted(replaced.length, "key")}` : "Save"} kind=${replaced.length ? "danger" : "primary"}>
       ${!leaf && html`<${TextField} label="Path" value=${path} onChange=${setPath} autofocus placeholder="trip.city"
-        hint="Keys joined by dots" error=${(isTouched && pathComplaint(path)) || undefined} />`}
+        hint=${leaves.isComplete ? "Keys joined by dots" : "Reading all keys, to say what is replaced"} error=${(isTouched && pathComplaint(path)) || undefined} />`}
       <${TextArea} label=${isObject ? "Object, as JSON" : "Value"} value=${value} onChange=${setValue} autofocus=${Boolean(leaf)}
         error=${((isTouched || !isObject) && complaint) || undefined} />
       <${CheckField} label="An object of keys" value=${isObject} onChange=${setIsObject} hint="It replaces everything below the path" />
@@ -139,7 +142,7 @@ function Row({ app, row, toggle, edit, drop, isOperator }) {
           <${Icon} name=${isCollapsed ? "more" : "down"} /><code title=${row.path}>${key}</code></button>`}</span>
     ${leaf
       ? html`<span class="leaf-value" title=${leaf.value}>${leaf.value || html`<em class="quiet">empty</em>`}</span><${Author} app=${app} leaf=${leaf} />`
-      : html`<span class="leaf-value quiet">${counted(count, "key")}</span>`}
+      : html`<span class="leaf-value quiet">${counted(count, "key")}</span><span></span>`}
     ${isOperator && html`<span class="leaf-actions">
       <button type="button" class="plain" tabindex="-1" onClick=${() => edit(row)}>${leaf ? "Edit" : "Add"}</button>
       <button type="button" class="plain" tabindex="-1" onClick=${() => drop(row)}>Delete</button></span>`}
@@ -168,16 +171,15 @@ export function Metadata({ app, conversation, feed }) {
   const { leaves, version, error, isLoading, more } = useLeaves(app, conversation, feed);
   const { collapsed, toggle, set } = useCollapse();
   const [filter, setFilter] = useState("");
-  const [dialog, setDialog] = useState(null);
+  const [dialog, setDialog] = useState({});
   const rows = useMemo(() => treeRows(leaves.all, collapsed, filter), [leaves, version, collapsed, filter]);
-  // A filter looks at all keys, so all are read.
+  // A filter looks at all keys, and a dialog names all that go, so all are read.
   useEffect(() => {
-    if (filter && !error) more();
-  }, [filter, version]);
-  const close = () => setDialog(null);
-  const edit = (row) => setDialog(html`<${Editor} ...${{ app, conversation, leaves, onClose: close }} leaf=${row?.leaf}
-    parent=${row?.leaf ? undefined : row?.path} />`);
-  const drop = (row) => setDialog(html`<${Deletion} ...${{ app, conversation, leaves, row, onClose: close }} />`);
+    if ((filter || dialog.kind) && !error) more();
+  }, [filter, dialog, version]);
+  const edit = (row) => setDialog({ kind: "edit", row });
+  const drop = (row) => setDialog({ kind: "drop", row });
+  const shared = { app, conversation, leaves, row: dialog.row, onClose: () => setDialog({}) };
   const press = (event, row) => {
     if (event.key === "ArrowRight" && !row.leaf) toggle(row, false);
     else if (event.key === "ArrowLeft" && !row.leaf) toggle(row, true);
@@ -200,6 +202,7 @@ export function Metadata({ app, conversation, feed }) {
           keyOf=${(row) => row.path} attributesOf=${attributes} onKey=${press} onEnd=${error ? undefined : more}>
           ${(row) => html`<${Row} ...${{ app, row, toggle, edit, drop, isOperator }} />`}<//>
         ${!isNarrow && html`<p class="quiet keys-hint">Arrow keys move and open${isOperator ? ", Enter edits, Delete deletes" : ""}</p>`}`}
-    ${dialog}
+    ${dialog.kind === "edit" && html`<${Editor} ...${shared} />`}
+    ${dialog.kind === "drop" && html`<${Deletion} ...${shared} />`}
   <//>`;
 }

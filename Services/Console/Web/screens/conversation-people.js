@@ -3,7 +3,8 @@ import { patch, path } from "../api.js";
 import { Button, Confirm, Dialog, Form, SearchField, TextField } from "../forms.js";
 import { counted, layerID, number } from "../format.js";
 import { useAction, useIsOperator } from "../hooks.js";
-import { Badge, Empty, Panel, Table } from "../parts.js";
+import { Icon } from "../icons.js";
+import { Badge, Empty, Panel } from "../parts.js";
 import { toast } from "../toasts.js";
 import { html, useState } from "../vendor/preact-htm.js";
 import { Initials, UserLink } from "./message.js";
@@ -37,28 +38,34 @@ const Removal = ({ app, conversation, person, onClose }) => html`
       A distinct conversation stops being distinct for good.</p>
   <//>`;
 
-const columns = (app, isOperator, remove) => [
-  { title: "User", kind: "main", cell: (person) => html`<span class="person">
-      <${Initials} name=${person.display_name || person.user_id} id=${person.user_id} />
-      <span><${UserLink} app=${app} user=${person.user_id} name=${person.display_name} />
-        ${person.display_name && html` <code class="quiet">${person.user_id}</code>`}</span></span>` },
-  { title: "Unread", align: "end", cell: ({ unread, left_position: left }) =>
-      left ? html`<${Badge}>left<//>` : unread ? html`<${Badge} tone="accent">${number(unread)}<//>` : html`<${Badge} tone="good">read<//>` },
-  { title: "Read through", align: "end", cell: (person) => number(person.read_through) },
-  { title: "Joined", align: "end", cell: (person) => `#${number(person.joined_position)}` },
-  { title: "Left", align: "end", cell: (person) => (person.left_position ? `#${number(person.left_position)}` : "") },
-  isOperator && { title: "Actions", isHidden: true, kind: "actions", cell: (person) =>
-      !person.left_position && html`<${Button} onClick=${() => remove(person)}>Remove<//>` },
-].filter(Boolean);
+/** When a participant came and, if so, left, by positions. */
+const stay = ({ joined_position: joined, left_position: left }) =>
+  `joined at #${number(joined)}${left ? `, left at #${number(left)}` : ""}`;
+
+/** What a participant has read. */
+const Reading = ({ person: { unread, read_through: through, left_position: left } }) => html`<span class="reading">
+  ${left ? html`<${Badge}>left<//>` : unread ? html`<${Badge} tone="accent">${number(unread)} unread<//>` : html`<${Badge} tone="good">all read<//>`}
+  <small class="quiet">${through ? `through ${number(through)}` : "nothing read"}</small></span>`;
+
+const Person = ({ app, person, remove }) => html`<li class=${`participant ${person.left_position ? "former" : ""}`}>
+  <${Initials} name=${person.display_name || person.user_id} id=${person.user_id} />
+  <div><${UserLink} app=${app} user=${person.user_id} name=${person.display_name} />
+    <small class="block quiet">${person.display_name ? `${person.user_id}, ` : ""}${stay(person)}</small></div>
+  <${Reading} person=${person} />
+  ${remove && (person.left_position ? html`<span class="copy"></span>`
+    : html`<button type="button" class="copy" title=${`Remove ${person.user_id}`} onClick=${() => remove(person)}>
+        <${Icon} name="close" /><span class="unseen">Remove ${person.user_id}</span></button>`)}
+</li>`;
 
 const matches = (text) => ({ user_id: id, display_name: name }) =>
   `${id} ${name ?? ""}`.toLowerCase().includes(text.trim().toLowerCase());
 
 /**
  * The participants with their receipts; former ones come last.
- * @param {{app: string, conversation: string, people: object[], isDeleted: boolean}} props
+ * @param {{app: string, conversation: string, people: object[], count: number, isDeleted: boolean}} props
+ *   `count`: the present ones, of whom `people` may have only the first
  */
-export function People({ app, conversation, people, isDeleted }) {
+export function People({ app, conversation, people, count, isDeleted }) {
   const isOperator = useIsOperator() && !isDeleted;
   const [filter, setFilter] = useState("");
   const [shown, setShown] = useState(step);
@@ -68,12 +75,16 @@ export function People({ app, conversation, people, isDeleted }) {
   const sorted = [...present, ...people.filter((person) => person.left_position)].filter(matches(filter));
   const remove = (person) => setDialog(html`<${Removal} ...${{ app, conversation, person, onClose: close }} />`);
   const former = people.length - present.length;
-  return html`<${Panel} title="Participants" isFlush note=${`${number(present.length)}${former ? `, and ${number(former)} who left` : ""}`}
+  const note = [
+    number(count), former > 0 && `${number(former)} who left`, count > present.length && `the first ${number(present.length)} are listed`,
+  ].filter(Boolean).join("; ");
+  return html`<${Panel} title="Participants" isFlush note=${note}
     actions=${html`
       ${people.length > 10 && html`<${SearchField} label="Filter participants" value=${filter} onChange=${setFilter} />`}
       ${isOperator && html`<${Button} icon="plus" onClick=${() => setDialog(html`<${Addition} ...${{ app, conversation, onClose: close }} />`)}>Add<//>`}`}>
     ${sorted.length
-      ? html`<${Table} label="Participants" rows=${sorted.slice(0, shown)} keyOf=${(person) => person.user_id} columns=${columns(app, isOperator, remove)} />`
+      ? html`<ul class="participants">${sorted.slice(0, shown).map((person) => html`
+          <${Person} key=${person.user_id} ...${{ app, person }} remove=${isOperator && remove} />`)}</ul>`
       : html`<${Empty} title=${filter ? "No participant has this name" : "Nobody takes part"} icon="users" />`}
     ${sorted.length > shown && html`<footer class="pager"><p class="quiet">${counted(shown, "participant")} shown of ${number(sorted.length)}</p>
       <${Button} onClick=${() => setShown(shown + step)}>Show more<//></footer>`}

@@ -5,7 +5,8 @@ import { Button, Confirm } from "../forms.js";
 import { counted, number, shortID } from "../format.js";
 import { useData, useIsOperator } from "../hooks.js";
 import { joined } from "../model/live.js";
-import { Badge, Facts, Failure, ID, Loaded, Panel, Time } from "../parts.js";
+import { Badge, Empty, Failure, ID, Loaded, Panel, Time } from "../parts.js";
+import { link } from "../router.js";
 import { html, useState } from "../vendor/preact-htm.js";
 import { Activity } from "./conversation-activity.js";
 import { useFeed, useLive, useThrottled } from "./conversation-live.js";
@@ -29,14 +30,15 @@ const titleOf = (id, people) => {
   return names.length ? joined(names, 3) : `Conversation ${shortID(id)}`;
 };
 
-const Summary = ({ facts, position }) => html`<${Facts} items=${[
-  ["Id", html`<${ID} id=${facts.id} isFull />`],
-  ["Created", html`<${Time} at=${facts.created_at} />`],
-  ["Position", html`<strong class="position" aria-live="off">#${number(position)}</strong>`],
+const Summary = ({ facts, position }) => html`<dl class="talk-facts">${[
+  ["Position", html`<strong>#${number(position)}</strong>`],
   ["Messages", number(facts.messages)],
-  ["Distinct", facts.distinct ? "yes: one for these participants" : "no"],
+  ["Participants", number(facts.participant_count)],
+  ["Created", html`<${Time} at=${facts.created_at} />`],
+  ["Distinct", facts.distinct ? "yes" : "no"],
   facts.deleted_at && ["Deleted", html`<${Time} at=${facts.deleted_at} />`],
-]} />`;
+  ["Id", html`<${ID} id=${facts.id} isFull />`],
+].filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 
 const Deletion = ({ app, facts, title, onClose }) => html`
   <${Confirm} title="Delete this conversation?" action="Delete for all" isDangerous word=${shortID(facts.id)} onClose=${onClose}
@@ -56,16 +58,19 @@ function Live({ app, conversation, live, facts, list, nameOf }) {
   const isGone = Boolean(facts.deleted_at);
   return html`<div class="talk">
     <div class="talk-main">
-      <${Panel} title="Messages" isFlush>
-        <${Messages} ...${{ app, conversation, list, nameOf }} typing=${live.typing} total=${facts.messages} /><//>
+      <${Panel} title="Messages" isFlush>${isGone
+        ? html`<${Empty} title="The messages went with the conversation" icon="conversations" />`
+        : html`<${Messages} ...${{ app, conversation, list, nameOf }} typing=${live.typing} total=${facts.messages} />`}<//>
       ${!isGone && html`<${Metadata} ...${{ app, conversation }} feed=${live.feed} />`}
     </div>
     <div class="talk-side">
-      <${People} ...${{ app, conversation }} people=${facts.participants} isDeleted=${isGone} />
+      <${People} ...${{ app, conversation }} people=${facts.participants} count=${facts.participant_count} isDeleted=${isGone} />
       <${Activity} ...${{ app, conversation }} feed=${live.feed} show=${list.show} />
     </div>
   </div>`;
 }
+
+const isMissing = ({ data, error }) => data === undefined && error?.status === 404;
 
 /** The kinds of changes after which the report is read again; metadata and parts are not in it. */
 const reported = new Set([
@@ -92,10 +97,13 @@ export function Screen({ params: { app, conversation } }) {
   return html`<${AppPage} id=${app} tab="conversations" title=${title}
     note=${html`<${Liveness} ...${live} />${state.data?.deleted_at && html` <${Badge} tone="bad">Deleted<//>`}`}
     actions=${canDelete && html`<${Button} kind="danger" onClick=${() => setDeleting(true)}>Delete<//>`}>
-    ${live.state === "ended" && live.error && html`<${Failure} error=${live.error} />`}
-    <${Loaded} state=${state}>${(facts) => html`
+    ${live.state === "ended" && live.error && !isMissing(state) && html`<${Failure} error=${live.error} />`}
+    ${isMissing(state) ? html`<${Panel}><${Empty} title="No such conversation" icon="conversations"
+        action=${html`<a class="button" href=${link("apps", app, "conversations")}>All conversations</a>`}>
+        The app has none with the id <code>${conversation}</code>.<//><//>`
+      : html`<${Loaded} state=${state}>${(facts) => html`
       <${Panel}><${Summary} ...${{ facts, position }} /><//>
       <${Live} ...${{ app, conversation, live, facts, list, nameOf }} />
-      ${isDeleting && html`<${Deletion} ...${{ app, facts, title }} onClose=${() => setDeleting(false)} />`}`}<//>
+      ${isDeleting && html`<${Deletion} ...${{ app, facts, title }} onClose=${() => setDeleting(false)} />`}`}<//>`}
   <//>`;
 }

@@ -49,9 +49,9 @@ function MetadataQuery({ indexes, query, setQuery }) {
 }
 
 const columns = (app) => [
-  { title: "Conversation", kind: "main", cell: (row) => html`
+  { title: "Conversation", kind: "main", cell: (row) => html`<span class="one-line">
       <${RowLink} href=${link("apps", app, "conversations", row.id)}><code title=${row.id}>${shortID(row.id)}</code><//>
-      ${row.deleted && html` <${Badge} tone="bad">deleted<//>`}` },
+      ${row.deleted && html` <${Badge} tone="bad">deleted<//>`}</span>` },
   { title: "Participants", kind: "wide", cell: (row) => html`<span class="people-names">${joined(row.participants, 5)}
       ${row.participant_count > row.participants.length && html` <span class="quiet">of ${number(row.participant_count)}</span>`}</span>` },
   { title: "Messages", align: "end", cell: (row) => number(row.messages) },

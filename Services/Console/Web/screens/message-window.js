@@ -6,7 +6,7 @@ import {
   withDeleted, withNewer, withNewest, withOlder,
 } from "../model/messages.js";
 import { toast } from "../toasts.js";
-import { useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { useFeed, useThrottled } from "./conversation-live.js";
 
 /** Pages that are read to get from the newest message down to the window; beyond that, the newest page is shown. */
@@ -101,7 +101,8 @@ export function useMessages(app, conversation, feed) {
       if (found.receipts || found.all_read || found.parts_changed) reread();
     },
   });
-  return { ...state, messages: shownMessages(state.window), isAtNewest: isAtNewest(state.window), newest, older, newer, show };
+  const messages = useMemo(() => shownMessages(state.window), [state.window]);
+  return { ...state, messages, isAtNewest: isAtNewest(state.window), newest, older, newer, show };
 }
 
 /** Reads from the start of the next newer page down to the window. Null: too far. */

@@ -46,7 +46,8 @@ const Row = ({ entry }) => html`<div class=${`packet ${entry.direction}`}>
   <span class="packet-time">${milliseconds(entry.at)}</span>
   <span class="packet-arrow" title=${directionNames[entry.direction]}><span aria-hidden="true">${arrows[entry.direction]}</span>
     <span class="unseen">${directionNames[entry.direction]}</span></span>
-  <span class="packet-type">${entry.type}</span>
+  <span class="packet-type" title=${`socket ${entry.socket}`}>${entry.type}</span>
+  <span class="packet-socket quiet" title=${`socket ${entry.socket}`}>${entry.socket.slice(-6)}</span>
   <span class="packet-summary">${entry.summary}</span>
   <span class="packet-size quiet">${entry.bytes === null ? "" : bytes(entry.bytes)}</span>
 </div>`;

@@ -3,6 +3,10 @@ import { Field, SelectField, TextArea, TextField, Button } from "../forms.js";
 import { bodyComplaint, bodyText, keyOf } from "../model/calls.js";
 import { html } from "../vendor/preact-htm.js";
 
+/** A description with its code between backticks. */
+export const Description = ({ text }) =>
+  text.split(/(`[^`]+`)/).map((piece) => (/^`.+`$/.test(piece) ? html`<code>${piece.slice(1, -1)}</code>` : piece));
+
 const places = [["path", "Path"], ["query", "Query"], ["header", "Headers"]];
 
 /** Texts of the limits of a parameter. */
@@ -19,7 +23,7 @@ function Parameter({ parameter, value, onChange, error }) {
   const { name, required, schema, description, example } = parameter;
   const label = html`<code>${name}</code>${!required && html` <span class="quiet">optional</span>`}`;
   const note = [description, limits(parameter)].filter(Boolean).join(" · ");
-  const hint = note || undefined;
+  const hint = note ? html`<${Description} text=${note} />` : undefined;
   const choices = schema.enum ?? (schema.type === "boolean" ? [true, false] : undefined);
   if (choices) {
     const options = choices.map((choice) => [String(choice), String(choice)]);
@@ -55,6 +59,11 @@ export function Body({ call, body, setBody }) {
     </div>
   </fieldset>`;
 }
+
+/** Sends a form by Ctrl and Enter, also from a field of several lines. */
+export const sendByKey = (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+};
 
 /** A field for a secret, which is neither stored nor shown. */
 export const SecretField = ({ label, hint, error, value, onChange }) => html`

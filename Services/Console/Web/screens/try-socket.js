@@ -8,7 +8,7 @@ import { socketLine } from "../model/curl.js";
 import { Copy, Panel } from "../parts.js";
 import { html, useState } from "../vendor/preact-htm.js";
 import { Outcome } from "./try-answer.js";
-import { SecretField } from "./try-form.js";
+import { Description, SecretField, sendByKey } from "./try-form.js";
 import { sendFrames } from "./try-send.js";
 
 const lengths = [1, 2, 5, 10].map((seconds) => [String(seconds), counted(seconds, "second")]);
@@ -51,8 +51,8 @@ export function SocketCall({ call, caller, change }) {
   const line = socketLine(texts.map((text, index) => text ?? frames[index]), Number(seconds));
   return html`<div class="call">
     <${Panel} title=${call.summary} note=${html`<code>${call.method}</code>`}>
-      ${call.description && html`<p class="prose call-text">${call.description}</p>`}
-      <form class="form" onSubmit=${submit}>
+      ${call.description && html`<p class="call-text"><${Description} text=${call.description} /></p>`}
+      <form class="form" onSubmit=${submit} onKeyDown=${sendByKey}>
         <${SecretField} label="Session token" value=${caller.session} onChange=${(session) => change({ session })}
           hint="Used for this socket, never stored and never noted" error=${isTouched && !caller.session ? "This is needed." : undefined} />
         <${SelectField} label="Open for" options=${lengths} value=${seconds} onChange=${setSeconds} />
@@ -63,7 +63,7 @@ export function SocketCall({ call, caller, change }) {
       </form>
     <//>
     <${Outcome} outcome=${outcome} />
-    <${Panel} title="As a command" note="For a shell with STRATA, the URL of a gateway, and SESSION" actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
+    <${Panel} title="As a command" note="Needs STRATA, a gateway's URL, and SESSION" actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
       <${Code}>${line}<//><//>
   </div>`;
 }

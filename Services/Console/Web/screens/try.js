@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-import { get } from "../api.js";
-import { readApps } from "../chooser.js";
+import { get, report } from "../api.js";
 import { Button, Confirm, SearchField, SelectField, TextField } from "../forms.js";
 import { useData, useIsOperator } from "../hooks.js";
 import { Code } from "../json.js";
 import { bodyComplaint, bodyText, canBeOnBehalf, grouped, initialValues, missing, requestOf, search } from "../model/calls.js";
 import { curlLine } from "../model/curl.js";
+import { rememberNames } from "../names.js";
 import { Copy, Empty, Loaded, Page, Panel } from "../parts.js";
 import { link } from "../router.js";
 import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
 import { Outcome } from "./try-answer.js";
-import { Body, Parameters, SecretField } from "./try-form.js";
+import { Body, Description, Parameters, SecretField, sendByKey } from "./try-form.js";
 import { send } from "./try-send.js";
 import { SocketCall } from "./try-socket.js";
 
 const apis = [["server", "Server API"], ["client", "Client API"], ["socket", "WebSocket"]];
 
-/** The values that stay while the operator goes from call to call. Secrets are in memory only. */
-const kept = { app: "", session: "", user: "", isOnBehalf: true };
+/** Values that stay when the operator leaves the screen and comes back. A session's token does not. */
+const kept = { app: "", user: "", isOnBehalf: true };
 
 const isGone = ({ method }) => method === "DELETE";
 
@@ -67,6 +67,9 @@ const curlOf = (call, { request, isServer }, app) => curlLine(request, isServer
   ? { authorization: "token", app }
   : { authorization: call.session === "none" ? undefined : "session" });
 
+const commandNote = (call, isServer) =>
+  `Needs STRATA, a gateway's URL${isServer ? ", and TOKEN" : call.session === "none" ? "" : ", and SESSION"}`;
+
 function Call({ call, apps, caller, change }) {
   const isOperator = useIsOperator();
   const form = useRequest(call, caller);
@@ -92,8 +95,8 @@ function Call({ call, apps, caller, change }) {
   const line = curlOf(call, form, caller.app);
   return html`<div class="call">
     <${Panel} title=${call.summary} note=${html`<code>${call.method} ${call.path}</code>`}>
-      ${call.description && html`<p class="prose call-text">${call.description}</p>`}
-      <form class="form" onSubmit=${submit}>
+      ${call.description && html`<p class="call-text"><${Description} text=${call.description} /></p>`}
+      <form class="form" onSubmit=${submit} onKeyDown=${sendByKey}>
         <${Caller} ...${{ call, apps, caller, change }} />
         <${Parameters} call=${call} values=${form.values} setValue=${form.setValue} wrong=${isTouched ? lacks : []} />
         ${call.id === "findConversations" && html`<${TextField} label="More of the query" value=${form.query} onChange=${form.setQuery} class="mono" placeholder="metadata.status.prefix=op" />`}
@@ -106,7 +109,7 @@ function Call({ call, apps, caller, change }) {
       </form>
     <//>
     <${Outcome} outcome=${outcome} />
-    <${Panel} title="As a command" note="For a shell with STRATA, the URL of a gateway, and TOKEN or SESSION" actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
+    <${Panel} title="As a command" note=${commandNote(call, isServer)} actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
       <${Code}>${line}<//><//>
     ${isAsking && html`<${Confirm} title="Send this deletion?" action="Send" isDangerous run=${run} onClose=${() => setAsking(false)}>
       <p><code>${request.method} ${request.path}</code></p><p>${call.summary}. This may not be undone.</p><//>`}
@@ -114,9 +117,12 @@ function Call({ call, apps, caller, change }) {
 }
 
 function Calls({ calls, apps, query }) {
-  const [caller, setCaller] = useState(() => ({ ...kept, app: kept.app || apps[0]?.id || "" }));
+  const [caller, setCaller] = useState(() => ({ ...kept, app: kept.app || apps[0]?.id || "", session: "" }));
   const change = (part) => setCaller((old) => ({ ...old, ...part }));
-  useEffect(() => void Object.assign(kept, caller), [caller]);
+  useEffect(() => {
+    const { session: _, ...rest } = caller;
+    Object.assign(kept, rest);
+  }, [caller]);
   const api = apis.some(([name]) => name === query.api) ? query.api : "server";
   const own = useMemo(() => calls.filter((call) => call.api === api), [calls, api]);
   const chosen = own.find((call) => call.id === query.call);
@@ -135,7 +141,8 @@ function Calls({ calls, apps, query }) {
 
 export function Screen({ query }) {
   const state = useData(async (signal) => {
-    const [calls, apps] = await Promise.all([get("/api/calls", undefined, signal), readApps(signal)]);
+    const [calls, apps] = await Promise.all([get("/api/calls", undefined, signal), report("apps", { limit: 200 }, signal)]);
+    rememberNames(apps);
     return { calls, apps };
   }, []);
   return html`<${Page} title="Try it"><${Loaded} state=${state}>${(data) => html`<${Calls} ...${data} query=${query} />`}<//><//>`;

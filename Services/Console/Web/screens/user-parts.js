@@ -87,20 +87,20 @@ export const Devices = ({ tokens }) => html`<${Panel} title="Devices" isFlush>${
   : html`<${Empty} title="No device takes pushes">A device appears here when it registers a push token.<//>`}<//>`;
 
 const conversationColumns = (app, user) => [
-  { title: "Conversation", kind: "main", cell: (row) => html`
+  { title: "Conversation", kind: "main", cell: (row) => html`<span class="one-line">
       <${RowLink} href=${link("apps", app, "conversations", lastPart(row.id))}><code>${shortID(row.id)}</code><//>
-      ${row.participants.length === 0 && html` <${Badge}>left<//>`}` },
+      ${row.participants.length === 0 && html` <${Badge}>left<//>`}</span>` },
   { title: "With", kind: "wide", cell: (row) =>
       joined(row.participants.filter((one) => one.user_id !== user).map((one) => one.display_name || one.user_id), 4) },
   { title: "Unread", align: "end", cell: (row) =>
-      row.unread_message_count ? html`<${Badge} tone="accent">${number(row.unread_message_count)}<//>` : "0" },
+      row.unread_message_count > 0 ? html`<${Badge} tone="accent">${number(row.unread_message_count)}<//>` : html`<span class="quiet">0</span>` },
   { title: "Last message", align: "end", cell: (row) => html`<${Time} at=${row.last_message?.sent_at} />` },
 ];
 
 /** The conversations on the user's list, as the user sees them. */
 export function Conversations({ app, user }) {
   const pages = usePages((after, signal) => serverPages(app, path`/users/${user}/conversations`, {
-    query: { page_size: 25, sort_by: "last_message", from_id: after }, signal,
+    query: { page_size: 10, sort_by: "last_message", from_id: after }, signal,
   }), [app, user]);
   return html`<${Panel} title="Conversations" note="As the user sees them" isFlush>
     <${Loaded} state=${pages} empty=${html`<${Empty} title="No conversations" icon="conversations">The user takes part in none.<//>`}>${(rows) => html`

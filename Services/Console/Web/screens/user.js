@@ -3,7 +3,7 @@ import { get, patch, path, report, server } from "../api.js";
 import { AppPage } from "../app-page.js";
 import { Button, Confirm } from "../forms.js";
 import { useData, useIsOperator } from "../hooks.js";
-import { Badge, ID, Loaded } from "../parts.js";
+import { Badge, Empty, ID, Loaded, Panel } from "../parts.js";
 import { link } from "../router.js";
 import { html, useState } from "../vendor/preact-htm.js";
 import { Export } from "./user-export.js";
@@ -78,6 +78,7 @@ export function Screen({ params: { app, user } }) {
   const badge = useData((signal) => orNull(server(app, "GET", path`/users/${user}/badge`, { signal })), inputs);
   const presence = useData((signal) => get(path`/api/apps/${app}/users/${user}/presence`, undefined, signal), inputs, { every: presencePeriod });
   const { data: facts } = state;
+  const isMissing = facts === undefined && state.error?.status === 404;
   const Shown = dialogs[dialog];
   return html`<${AppPage} id=${app} tab="users" title=${identity.data?.display_name || user}
     note=${html`<${Presence} state=${presence} />
@@ -85,12 +86,15 @@ export function Screen({ params: { app, user } }) {
       ${identity.data?.identity_type === "bot" && html`<${Badge}>Bot<//>`}
       ${facts?.erasure && html`<${Badge} tone="bad">Being erased<//>`}`}
     actions=${facts && html`<${Actions} ...${{ app, user, facts }} open=${setDialog} />`}>
-    <${Loaded} state=${state}>${(data) => html`
+    ${isMissing ? html`<${Panel}><${Empty} title="No such user" icon="users"
+        action=${html`<a class="button" href=${link("apps", app, "users")}>All users</a>`}>
+        The app has not heard of <code>${user}</code>. A user exists once they sign in, or another user or the app's server names them.<//><//>`
+      : html`<${Loaded} state=${state}>${(data) => html`
       <p class="user-id quiet">User id <${ID} id=${user} isFull /></p>
       <div class="columns"><${Identity} state=${identity} /><${Figures} facts=${data} badge=${badge.data} /></div>
       <${Conversations} ...${{ app, user }} />
       <${Sessions} ...${{ app, user, version }} />
-      <div class="columns"><${Devices} tokens=${data.push_tokens} /><${Blocks} ...${{ app, user }} /></div>`}<//>
+      <div class="columns"><${Devices} tokens=${data.push_tokens} /><${Blocks} ...${{ app, user }} /></div>`}<//>`}
     ${Shown && html`<${Shown} ...${{ app, user }} isSuspended=${facts?.suspended} done=${() => setVersion((old) => old + 1)}
       onClose=${() => setDialog(null)} />`}
   <//>`;

@@ -22,10 +22,10 @@ function useSettled(value) {
 }
 
 const columns = (app) => [
-  { title: "User", kind: "main", cell: (user) => html`<span class="person">
+  { title: "User", kind: "main wide", cell: (user) => html`<span class="person">
       <${Initials} name=${user.display_name || user.user_id} id=${user.user_id} />
       <span><${RowLink} href=${link("apps", app, "users", user.user_id)}>${user.display_name || user.user_id}<//></span></span>` },
-  { title: "Id", kind: "wide", cell: (user) => html`<code>${user.user_id}</code>` },
+  { title: "Id", cell: (user) => html`<code class="clipped" title=${user.user_id}>${user.user_id}</code>` },
   { title: "State", cell: (user) => html`${user.is_bot && html`<${Badge}>Bot<//> `}${user.suspended && html`<${Badge} tone="warn">Suspended<//>`}` },
   { title: "Known since", align: "end", cell: (user) => html`<${Time} at=${user.created_at} />` },
 ];

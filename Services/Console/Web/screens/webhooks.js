@@ -20,10 +20,10 @@ const address = (app, webhook) => link("apps", app, "webhooks", webhook && { web
 const hostOf = (target) => (URL.canParse(target) ? new URL(target).host : target);
 
 const columns = (app) => [
-  { title: "Target", kind: "main", cell: (webhook) => html`
-      <${RowLink} href=${address(app, webhook)}><span class="target">${webhook.target_url}</span><//>` },
+  { title: "Target", kind: "main wide", cell: (webhook) => html`
+      <${RowLink} href=${address(app, webhook)}><span class="target">${webhook.target_url}</span><//>
+      ${webhook.status_reason && html`<small class="block quiet">${webhook.status_reason}</small>`}` },
   { title: "State", cell: (webhook) => html`<${Badge} tone=${statusTones[webhook.status]}>${webhook.status}<//>` },
-  { title: "Reason", kind: "wide", cell: (webhook) => webhook.status_reason ?? "" },
   { title: "Version", align: "end", cell: (webhook) => webhook.version },
   { title: "Events", align: "end", cell: (webhook) => number(webhook.events.length) },
   { title: "Registered", align: "end", cell: (webhook) => html`<${Time} at=${webhook.created_at} />` },
