@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
+import NIOCore
 import Postgres
+import StrataModel
 
 // The statements of the console. The functions of schema `console` (Shared/Schema) document their guarantees.
 

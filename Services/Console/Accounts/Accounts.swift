@@ -124,7 +124,7 @@ struct AccountSweeper: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat {
-                do {
+                do throws(PostgresError) {
                     while try await pool.query(SweepAccounts(limit: Self.batch), deadline: .now + .seconds(30))
                         .first?
                         .count ?? 0 >= Self.batch

@@ -146,6 +146,9 @@ static const struct ConsoleFile files[] = {
     {"screens/overview.js", TEXT{
 #embed "../Web/screens/overview.js" suffix(, 0)
     }},
+    {"screens/scroll-place.js", TEXT{
+#embed "../Web/screens/scroll-place.js" suffix(, 0)
+    }},
     {"screens/space.js", TEXT{
 #embed "../Web/screens/space.js" suffix(, 0)
     }},

@@ -57,11 +57,12 @@ final class EventQueue: Sendable {
     /// Ends the stream after the events that wait.
     func finish() { source.finish() }
 
-    /// Passes each event on to `write`, until the end.
-    fileprivate func drain(_ write: (ByteBuffer) async throws -> Void) async throws {
+    /// Writes each event, until the end. Hummingbird's writers are used from the concurrency pool only.
+    @concurrent
+    fileprivate func drain(to writer: inout any ResponseBodyWriter) async throws {
         for await event in events {
             backlog.wrappingSubtract(event.bytes.readableBytes, ordering: .relaxed)
-            try await write(event.bytes)
+            try await writer.write(event.bytes)
         }
     }
 }
@@ -92,19 +93,16 @@ final class EventStreams: Sendable {
             open.wrappingAdd(1, ordering: .relaxed)
             defer { open.wrappingSubtract(1, ordering: .relaxed) }
             let queue = EventQueue()
-            try await withGracefulShutdownHandler {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    defer { group.cancelAll() }
-                    group.addTask {
-                        await produce(queue)
-                        queue.finish()
-                    }
-                    group.addTask { await self.keepAlive(queue, session) }
-                    try await queue.drain { try await writer.write($0) }
+            let source = Task {
+                await withTaskGroup(of: Void.self) { group in
+                    for work in [produce, keepAlive(session)] { group.addTask { await work(queue) } }
+                    await group.next()
+                    group.cancelAll()
                 }
-            } onGracefulShutdown: {
                 queue.finish()
             }
+            defer { source.cancel() }
+            try await queue.drain(to: &writer)
             try await writer.finish(nil)
         }
         return Response(
@@ -112,14 +110,24 @@ final class EventStreams: Sendable {
         )
     }
 
-    /// Sends comments until the session has ended.
-    private func keepAlive(_ queue: EventQueue, _ session: OperatorSession) async {
-        queue.send(.ping)
-        while (try? await Task.sleep(for: Self.interval)) != nil {
-            // While the database is away, the session counts as valid.
-            let isOpen = try? await accounts.session(with: session.digest, isUsed: false)
-            if case .some(nil) = isOpen { return queue.finish() }
-            queue.send(.ping)
+    /// Returns the work that sends comments until the session has ended, or the process stops.
+    private func keepAlive(_ session: OperatorSession) -> @Sendable (EventQueue) async -> Void {
+        { queue in
+            await cancelWhenGracefulShutdown {
+                repeat {
+                    if await self.hasEnded(session) { return }
+                    queue.send(.ping)
+                } while (try? await Task.sleep(for: Self.interval)) != nil
+            }
+        }
+    }
+
+    /// Returns false while the database is away.
+    private func hasEnded(_ session: OperatorSession) async -> Bool {
+        do {
+            return try await accounts.session(with: session.digest, isUsed: false) == nil
+        } catch {
+            return false
         }
     }
 }

@@ -20,13 +20,13 @@ struct ServerAPIRoutes: ConsoleFeature {
     func add(to routes: ConsoleRoutes) {
         for path: RouterPath in ["/api/apps/:app/server", "/api/apps/:app/server/**"] {
             routes.get(path) { request, context in
-                let (app, target) = (try context.app, try path(of: request))
+                let (app, target) = (try context.app, try target(of: request))
                 // A method override would make a change of it.
                 return try await pass(request, "GET", target, of: app, body: nil)
             }
             for method in [HTTPRequest.Method.post, .put, .patch, .delete] {
                 routes.change(method, path) { request, context in
-                    let (app, target) = (try context.app, try path(of: request))
+                    let (app, target) = (try context.app, try target(of: request))
                     let name = request.headers[.methodOverride]?.uppercased() ?? method.rawValue
                     let body = try await request.collectedBody()
                     return AuditedChange(
@@ -41,7 +41,7 @@ struct ServerAPIRoutes: ConsoleFeature {
     }
 
     /// Returns the path below `/api/apps/:app/server`, as the browser sent it.
-    private func path(of request: Request) throws(Failure) -> GatewayPath {
+    private func target(of request: Request) throws(Failure) -> GatewayPath {
         // The id of an app, which stands before it, does not contain this text.
         guard let prefix = request.uri.path.firstRange(of: "/server") else { throw .notFound("path") }
         return try GatewayPath(path: request.uri.path[prefix.upperBound...], query: request.uri.query)
