@@ -50,13 +50,14 @@ function Change({ app, change, show }) {
     <span><${Badge} tone=${tones[kind]}>${kindTitles[kind] ?? kind}<//></span>
     <span class="quiet change-time"><${Time} at=${at} /></span>
     <p class="change-text">${!(text && namesActor(change)) && html`<${UserLink} app=${app} user=${actor} /> `}${text}
-      ${message && kind !== "message_deleted" && html` <button type="button" class="link" onClick=${() => show(message)}>Show</button>`}</p>
+      ${show && message && kind !== "message_deleted" && html` <button type="button" class="link" onClick=${() => show(message)}>Show</button>`}</p>
   </li>`;
 }
 
 /**
  * The changes of a conversation as they come, the newest first.
- * @param {{app: string, conversation: string, feed: object, show: (message: string) => void}} props
+ * @param {{app: string, conversation: string, feed: object, show?: (message: string) => void}} props
+ *   `show`: leads to a message; undefined: there are none
  */
 export function Activity({ app, conversation, feed, show }) {
   const { items, next, isLive, isLoading, error, newest, older } = useChanges(app, conversation, feed);

@@ -86,7 +86,7 @@ export function Messages({ app, conversation, list, typing, total, nameOf }) {
       <p class="typing" role="status">${text && html`<i class="typing-dots" aria-hidden="true"></i>${text}`}</p>
       ${!isAtNewest && html`<${Button} onClick=${back}><${Icon} name="down" />
         ${unseen ? counted(unseen, "new message") : "Newest message"}<//>`}
-      <p class="quiet">${counted(messages.length, "message")} shown${total !== undefined && ` of ${number(total)}`}</p>
+      ${messages.length > 0 && html`<p class="quiet">${counted(messages.length, "message")} shown${total >= messages.length && ` of ${number(total)}`}</p>`}
     </footer>
   </div>`;
 }

@@ -135,8 +135,8 @@ const Author = ({ app, leaf }) => html`<span class="leaf-author">${leaf.actor ==
 
 function Row({ app, row, toggle, edit, drop, isOperator }) {
   const { leaf, depth, key, count, isCollapsed } = row;
-  return html`<div class="leaf" role="gridcell" style=${{ paddingInlineStart: `${Math.min(depth, 12) * 16}px` }}>
-    <span class="leaf-key">${leaf
+  return html`<div class="leaf" role="gridcell">
+    <span class="leaf-key" style=${{ paddingInlineStart: `${Math.min(depth, 12) * 16}px` }}>${leaf
       ? html`<code title=${row.path}>${key}</code>`
       : html`<button type="button" class="leaf-toggle" tabindex="-1" aria-expanded=${!isCollapsed} onClick=${() => toggle(row)}>
           <${Icon} name=${isCollapsed ? "more" : "down"} /><code title=${row.path}>${key}</code></button>`}</span>
@@ -192,8 +192,8 @@ export function Metadata({ app, conversation, feed }) {
   const foldAll = () => set(collapsed.size ? new Set() : objectPaths(leaves.all));
   const note = isLoading ? "Loading" : `${counted(leaves.count, "key")}${leaves.isComplete ? "" : " loaded; more as you scroll"}`;
   return html`<${Panel} title="Metadata" note=${note} isFlush actions=${html`
-      <${SearchField} label="Filter keys and values" value=${filter} onChange=${setFilter} />
-      <${Button} onClick=${foldAll}>${collapsed.size ? "Expand all" : "Collapse all"}<//>
+      ${leaves.count > 0 && html`<${SearchField} label="Filter keys and values" value=${filter} onChange=${setFilter} />
+        <${Button} onClick=${foldAll}>${collapsed.size ? "Expand all" : "Collapse all"}<//>`}
       ${isOperator && html`<${Button} icon="plus" onClick=${() => edit()}>Set a key<//>`}`}>
     ${error && html`<${Failure} error=${error} retry=${more} isStale=${leaves.count > 0} />`}
     ${leaves.count === 0 && leaves.isComplete ? html`<${Empty} title="No metadata" icon="space">Keys appear here as they are set.<//>`

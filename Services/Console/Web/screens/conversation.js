@@ -65,7 +65,7 @@ function Live({ app, conversation, live, facts, list, nameOf }) {
     </div>
     <div class="talk-side">
       <${People} ...${{ app, conversation }} people=${facts.participants} count=${facts.participant_count} isDeleted=${isGone} />
-      <${Activity} ...${{ app, conversation }} feed=${live.feed} show=${list.show} />
+      <${Activity} ...${{ app, conversation }} feed=${live.feed} show=${isGone ? undefined : list.show} />
     </div>
   </div>`;
 }
@@ -95,7 +95,7 @@ export function Screen({ params: { app, conversation } }) {
   const title = titleOf(conversation, people);
   const canDelete = isOperator && state.data && !state.data.deleted_at;
   return html`<${AppPage} id=${app} tab="conversations" title=${title}
-    note=${html`<${Liveness} ...${live} />${state.data?.deleted_at && html` <${Badge} tone="bad">Deleted<//>`}`}
+    note=${state.data?.deleted_at ? html`<${Badge} tone="bad">Deleted<//>` : html`<${Liveness} ...${live} />`}
     actions=${canDelete && html`<${Button} kind="danger" onClick=${() => setDeleting(true)}>Delete<//>`}>
     ${live.state === "ended" && live.error && !isMissing(state) && html`<${Failure} error=${live.error} />`}
     ${isMissing(state) ? html`<${Panel}><${Empty} title="No such conversation" icon="conversations"
