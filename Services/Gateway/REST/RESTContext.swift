@@ -59,7 +59,8 @@ struct RESTContext: RequestContext {
     /// Returns the id of an object in the path.
     /// - Throws: `not_found` for a text that is not a valid id.
     func id<ID: ObjectID>(_ name: String, _: ID.Type = ID.self, what: String) throws(Failure) -> ID {
-        guard let text = coreContext.parameters.get(name), let id = ID(parsing: text.removingPercentEncoding ?? text)
+        guard let text = coreContext.parameters.get(name),
+            let id = ID(parsing: text) ?? text.removingPercentEncoding.flatMap({ ID(parsing: $0) })
         else {
             throw .notFound(what)
         }

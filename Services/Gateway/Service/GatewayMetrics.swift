@@ -2,6 +2,7 @@
 import CoreMetrics
 import Metrics
 import NetKit
+import Synchronization
 
 struct GatewayMetrics: Sendable {
     /// Typing and presence packets that were dropped because a socket did not keep up.
@@ -26,11 +27,33 @@ struct GatewayMetrics: Sendable {
         Counter(label: "strata_gateway_connections_cut_total", dimensions: [("reason", reason)]).increment()
     }
 
+    private let durations = RequestDurations()
+
     func answered(status: Int, method: String, in duration: Duration) {
-        let kind = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(method) ? method : "other"
-        Timer(
-            label: "strata_gateway_request_duration_seconds", dimensions: [("method", kind), ("status", "\(status)")]
-        )
-        .recordNanoseconds(duration.wholeNanoseconds)
+        durations.timer(method: method, status: status).recordNanoseconds(duration.wholeNanoseconds)
+    }
+}
+
+/// The timers of answered requests by method and status. They are kept, because finding one in the registry renders its
+/// labels.
+private final class RequestDurations: Sendable {
+    private struct Kind: Hashable {
+        let method: String
+        let status: Int
+    }
+
+    private static let methods: Set = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+    private let timers = Mutex<[Kind: Timer]>([:])
+
+    func timer(method: String, status: Int) -> Timer {
+        let kind = Kind(method: Self.methods.contains(method) ? method : "other", status: status)
+        return timers.withLock { timers in
+            if let timer = timers[kind] { return timer }
+            let timer = Timer(
+                label: "strata_gateway_request_duration_seconds",
+                dimensions: [("method", kind.method), ("status", "\(status)")])
+            timers[kind] = timer
+            return timer
+        }
     }
 }

@@ -18,11 +18,7 @@ struct ServerToken: Sendable {
 
     /// Reads `Bearer <token>`. Nil if the text cannot be a token: letters, digits and `- . _ ~ + / =` (RFC 6750).
     init?(authorization header: String) {
-        let scheme = "Bearer "
-        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else {
-            return nil
-        }
-        let text = header.dropFirst(scheme.count).drop { $0 == " " }
+        guard let text = header.credentials(of: "Bearer ")?.drop(while: { $0 == " " }) else { return nil }
         guard !text.isEmpty, text.utf8.count <= Self.longest, text.utf8.allSatisfy(Self.isTokenByte) else { return nil }
         digest = Array(SHA256.hash(data: Array(text.utf8)))
     }

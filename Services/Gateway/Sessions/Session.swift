@@ -48,16 +48,26 @@ struct SessionToken: Sendable {
 
     /// Reads `Layer session-token="<token>"`, in double, single or no quotes (docs/conformance.md §1.3).
     init?(authorization header: String) {
-        let scheme = "Layer session-token="
-        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else {
-            return nil
-        }
-        var token = header.dropFirst(scheme.count)
-        for quote in ["\"", "'"] where token.count >= 2 && token.hasPrefix(quote) && token.hasSuffix(quote) {
+        guard var token = header.credentials(of: "Layer session-token=") else { return nil }
+        if let quote = token.utf8.first, quote == token.utf8.last, token.utf8.count >= 2,
+            quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'")
+        {
             token = token.dropFirst().dropLast()
-            break
         }
         self.init(token)
+    }
+}
+
+extension String {
+    /// Returns the text of an `Authorization` header after its scheme, which is compared without regard to case. Nil if
+    /// the header has another scheme.
+    func credentials(of scheme: String) -> Substring? {
+        let isSame = utf8.prefix(scheme.utf8.count)
+            .elementsEqual(scheme.utf8) { own, wanted in
+                own == wanted
+                    || (own ^ wanted == 0x20 && (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(wanted | 0x20))
+            }
+        return isSame ? Substring(utf8.dropFirst(scheme.utf8.count)) : nil
     }
 }
 

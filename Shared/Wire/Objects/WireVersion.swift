@@ -47,21 +47,30 @@ enum AcceptHeader {
         in header: some StringProtocol, of types: [String] = ["application/vnd.layer+json"],
         named find: (String) -> Version?
     ) -> Version? {
-        for range in header.split(separator: ",") {
-            var pieces = range.split(separator: ";").map { $0.trimmingSpaces.lowercased() }[...]
-            guard let type = pieces.popFirst(), types.contains(type) else { continue }
+        // Bytes, because every request passes here, and comparing characters takes ten times as long.
+        for range in Substring(header).utf8.split(separator: UInt8(ascii: ",")) {
+            var pieces = range.split(separator: UInt8(ascii: ";"))[...]
+            guard let type = pieces.popFirst()?.trimmed.lowercased(), types.contains(type) else { continue }
             for parameter in pieces {
-                let sides = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingSpaces }
-                guard sides.count == 2, sides[0] == "version" else { continue }
-                if let version = find(sides[1].filter { $0 != "\"" }) { return version }
+                let sides = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1).map(\.trimmed)
+                guard sides.count == 2, sides[0].lowercased() == "version" else { continue }
+                if let version = find(sides[1].lowercased().filter { $0 != "\"" }) { return version }
             }
         }
         return nil
     }
 }
 
-extension StringProtocol {
-    fileprivate var trimmingSpaces: String {
-        String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+extension Substring.UTF8View {
+    /// The text without spaces and tabs at its ends.
+    fileprivate var trimmed: Substring {
+        var bytes = self
+        while let byte = bytes.first, byte.isBlank { bytes.removeFirst() }
+        while let byte = bytes.last, byte.isBlank { bytes.removeLast() }
+        return Substring(bytes)
     }
+}
+
+extension UInt8 {
+    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 }

@@ -43,10 +43,12 @@ struct RateLimitMiddleware: RESTMiddleware {
     /// from one address, so ``ServerTokenMiddleware`` limits them by token. Requests with unverified tokens count for
     /// their address.
     private func isKnownServer(_ request: Request) -> Bool {
+        guard let header = request.headers[.authorization], let token = ServerToken(authorization: header) else {
+            return false
+        }
         // Split like the router does, without empty segments.
         let parts = request.uri.path.split(separator: "/", maxSplits: 2)
-        guard parts.count > 1, parts[0] == "apps", let header = request.headers[.authorization],
-            let token = ServerToken(authorization: header),
+        guard parts.count > 1, parts[0] == "apps",
             let app = AppID(parsing: parts[1].removingPercentEncoding ?? String(parts[1]))
         else { return false }
         return serverTokens.known(token, for: app) != nil
