@@ -108,10 +108,11 @@ export function Dialog({ title, onClose, isSticky, isWide, children }) {
   const element = useRef(null);
   const id = useIdentifier();
   useEffect(() => {
-    const opener = document.activeElement;
-    element.current.showModal();
-    element.current.querySelector(firstControl)?.focus();
-    return () => opener?.isConnected && opener.focus();
+    const dialog = element.current;
+    dialog.showModal();
+    dialog.querySelector(firstControl)?.focus();
+    // The browser gives the focus back to the element that had it.
+    return () => dialog.close();
   }, []);
   const cancel = (event) => {
     event.preventDefault();

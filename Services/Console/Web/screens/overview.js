@@ -14,7 +14,7 @@ const interval = 5000;
 const severities = { critical: "bad", page: "bad", error: "bad", warning: "warn" };
 
 const Alerts = ({ alerts, source }) => {
-  const note = source === "own" ? "Found by the console itself. No Prometheus is set." : "From Prometheus";
+  const note = source === "own" ? "Found by the console itself, without Prometheus." : "From Prometheus and the console.";
   if (alerts.length === 0) {
     return html`<p class="calm"><${Icon} name="check" /><b>No alert fires.</b><span class="quiet">${note}</span></p>`;
   }
@@ -50,7 +50,7 @@ function Tiles({ data }) {
   </dl>`;
 }
 
-const statuses = { ok: "good", pass: "good", up: "good", degraded: "warn", warn: "warn" };
+const statuses = { passing: "good", failing: "bad" };
 
 const Checks = ({ checks }) => html`<ul class="checks">${checks.map(({ name, status, reason, milliseconds }) => html`
   <li key=${name} title=${`${name}: ${reason ?? status}`}>
@@ -64,7 +64,6 @@ const State = ({ instance }) =>
 const columns = [
   { title: "Service", kind: "main", cell: (one) => html`<b>${one.kind}</b>` },
   { title: "State", cell: (one) => html`<${State} instance=${one} />` },
-  { title: "Instance", kind: "minor", cell: (one) => html`<code>${one.instance ?? none}</code>` },
   { title: "Address", cell: (one) => html`<code>${one.address}</code>` },
   { title: "Version", cell: (one) => html`<code>${one.version ?? none}</code>` },
   { title: "Started", kind: "minor", cell: (one) => html`<${Time} at=${one.started_at} />` },
