@@ -14,7 +14,8 @@ const interval = 5000;
 const severities = { critical: "bad", page: "bad", error: "bad", warning: "warn" };
 
 const Alerts = ({ alerts, source }) => {
-  const note = source === "own" ? "Found by the console itself, without Prometheus." : "From Prometheus and the console.";
+  const note = source === "own"
+    ? "Found by the console itself, without Prometheus." : "From Prometheus and the console.";
   if (alerts.length === 0) {
     return html`<p class="calm"><${Icon} name="check" /><b>No alert fires.</b><span class="quiet">${note}</span></p>`;
   }
