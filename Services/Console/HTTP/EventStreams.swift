@@ -95,8 +95,8 @@ final class EventStreams: Sendable {
             let queue = EventQueue()
             let source = Task {
                 await withTaskGroup(of: Void.self) { group in
-                    for work in [produce, keepAlive(session)] { group.addTask { await work(queue) } }
-                    await group.next()
+                    for work in [produce, self.keepAlive(session)] { group.addTask { await work(queue) } }
+                    _ = await group.next()
                     group.cancelAll()
                 }
                 queue.finish()
