@@ -20,7 +20,7 @@ struct WebhookTesterTests {
     /// Runs `body` with a call of `TestWebhook`.
     private func run(
         _ others: [String: String] = [:],
-        _ body: (
+        _ body: @Sendable (
             HookDatabase, WebhookReceiver, @escaping @Sendable (WebhookID) async throws -> ProtoTestWebhookResponse
         ) async throws -> Void
     ) async throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-
+import ArgumentParser
 import DatabaseKit
+import Foundation
 import Testing
 
 @testable import StrataCommand
