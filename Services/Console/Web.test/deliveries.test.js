@@ -5,12 +5,14 @@ import { deliveryFacts, eventNames, eventsOf, objectPath, randomSecret } from ".
 
 const attempt = (event, number, second, delivered, latency = 20) => ({
   event_id: event, event_type: "Message.created", created_at: "2018-05-04T09:00:00.000Z",
-  attempted_at: `2018-05-04T09:00:${second}.000Z`, attempt: number, delivered, response_status: delivered ? 200 : null, latency_ms: latency,
+  attempted_at: `2018-05-04T09:00:${second}.000Z`, attempt: number, delivered, response_status: delivered ? 200 : null,
+  latency_ms: latency,
 });
 
 test("the attempts of an event are together, the newest first", () => {
   const events = eventsOf([attempt("b", 1, "30", true), attempt("a", 2, "20", true), attempt("a", 1, "10", false)]);
-  assert.deepEqual(events.map(({ id, isDelivered, attempts, last }) => [id, isDelivered, attempts.length, last.attempt]), [["b", true, 1, 1], ["a", true, 2, 2]]);
+  assert.deepEqual(events.map(({ id, isDelivered, attempts, last }) =>
+    [id, isDelivered, attempts.length, last.attempt]), [["b", true, 1, 1], ["a", true, 2, 2]]);
 });
 
 test("an event that was delivered stays delivered when it is sent again and fails", () => {
@@ -19,7 +21,8 @@ test("an event that was delivered stays delivered when it is sent again and fail
 });
 
 test("the median is of the attempts that succeeded", () => {
-  const attempts = [attempt("a", 1, "10", true, 10), attempt("b", 1, "11", true, 30), attempt("c", 1, "12", true, 20), attempt("d", 1, "13", false, 10_000)];
+  const attempts = [attempt("a", 1, "10", true, 10), attempt("b", 1, "11", true, 30), attempt("c", 1, "12", true, 20),
+    attempt("d", 1, "13", false, 10_000)];
   assert.deepEqual(deliveryFacts(attempts), { attempts: 4, failed: 1, median: 20 });
   assert.deepEqual(deliveryFacts([]), { attempts: 0, failed: 0, median: null });
 });

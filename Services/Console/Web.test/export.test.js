@@ -20,7 +20,8 @@ const source = (lists, objects = {}) => {
 
 async function document(given, onProgress) {
   let text = "";
-  for await (const piece of exportUser({ user: "ana", now: "2018-05-04T09:31:10.480Z", ...given, onProgress })) text += piece;
+  for await (const piece of exportUser({ user: "ana", now: "2018-05-04T09:31:10.480Z", ...given,
+    onProgress })) text += piece;
   return JSON.parse(text);
 }
 
@@ -29,7 +30,8 @@ test("an export has every page of every list, and is one JSON document", async (
   const given = source({
     "/sessions": [{ id: "s1" }, { id: "s2" }, { id: "s3" }],
     "/following": ["ben", "cleo", "dora"],
-    "/conversations": [1, 2, 3].map((n) => ({ id: `layer:///conversations/${n}`, last_message: { id: "x" }, metadata: { "a": "\"\n" } })),
+    "/conversations": [1, 2, 3].map((n) => ({ id: `layer:///conversations/${n}`, last_message: { id: "x" },
+      metadata: { "a": "\"\n" } })),
     "/conversations/1/messages": messages([1, 2, 3, 4, 5]),
     "/conversations/3/messages": messages([6]),
   }, { "": { suspended: false }, "/identity": { display_name: "Ana" } });
@@ -40,7 +42,8 @@ test("an export has every page of every list, and is one JSON document", async (
   assert.deepEqual(made.sessions.map(({ id }) => id), ["s1", "s2", "s3"]);
   assert.deepEqual(made.following, ["ben", "cleo", "dora"]);
   assert.deepEqual(made.blocks, []);
-  assert.deepEqual(made.conversations.map(({ conversation, messages: list }) => [conversation.id.at(-1), list.length]), [["1", 5], ["2", 0], ["3", 1]]);
+  assert.deepEqual(made.conversations.map(({ conversation, messages: list }) => [conversation.id.at(-1), list.length]),
+    [["1", 5], ["2", 0], ["3", 1]]);
   assert.equal("last_message" in made.conversations[0].conversation, false);
   assert.deepEqual(steps.at(-1), { conversations: 3, messages: 6 });
   assert.ok(given.asked.includes("/conversations/1/messages layer:///messages/4"));

@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Leaves, objectPaths, pathComplaint, treeRows, valueComplaint } from "../Web/model/leaves.js";
 
-const leaf = (path, value = "v", position = 1) => ({ path, value, position, actor: "ana", at: "2018-05-04T09:31:10.480Z" });
+const leaf = (path, value = "v", position = 1) => ({ path, value, position, actor: "ana",
+  at: "2018-05-04T09:31:10.480Z" });
 const change = (position, ...operations) =>
-  ({ position, actor: "ben", at: "2018-05-04T09:32:00.000Z", operations: operations.map(([path, value]) => ({ path, value })) });
+  ({ position, actor: "ben", at: "2018-05-04T09:32:00.000Z",
+    operations: operations.map(([path, value]) => ({ path, value })) });
 const values = (leaves) => leaves.all.map(({ path, value }) => `${path}=${value}`);
 const tree = (...items) => new Leaves().add({ items, next: null });
 
@@ -23,7 +25,8 @@ test("a change sets a value with its author and takes the place of what is above
   const leaves = tree(leaf("trip.city", "Porto"), leaf("trip.hotel.name", "Sol"), leaf("title", "T"));
   leaves.apply(change(5, ["trip.hotel", "none"], ["title.long", "L"]));
   assert.deepEqual(values(leaves), ["title.long=L", "trip.city=Porto", "trip.hotel=none"]);
-  assert.deepEqual(leaves.at("trip.hotel"), { path: "trip.hotel", value: "none", position: 5, actor: "ben", at: "2018-05-04T09:32:00.000Z" });
+  assert.deepEqual(leaves.at("trip.hotel"), { path: "trip.hotel", value: "none", position: 5, actor: "ben",
+    at: "2018-05-04T09:32:00.000Z" });
 });
 
 test("a deletion takes everything below its path, and nothing that only begins with its name", () => {
@@ -56,11 +59,13 @@ test("a value beyond the pages that were read comes with its page", () => {
 });
 
 test("the rows of 5,000 keys have an object before its members, once", () => {
-  const many = Array.from({ length: 5000 }, (_, n) => leaf(`${"abcdefghij"[n % 10]}.item-${String(n).padStart(4, "0")}.state`));
+  const many = Array.from({ length: 5000 }, (_, n) =>
+    leaf(`${"abcdefghij"[n % 10]}.item-${String(n).padStart(4, "0")}.state`));
   const rows = treeRows(tree(...many).all, new Set());
   assert.equal(rows.length, 10 + 5000 + 5000);
   assert.equal(new Set(rows.map((row) => row.path)).size, rows.length);
-  assert.deepEqual(rows.slice(0, 3).map(({ key, depth, count }) => [key, depth, count]), [["a", 0, 500], ["item-0000", 1, 1], ["state", 2, undefined]]);
+  assert.deepEqual(rows.slice(0, 3).map(({ key, depth, count }) => [key, depth, count]),
+    [["a", 0, 500], ["item-0000", 1, 1], ["state", 2, undefined]]);
 });
 
 test("a collapsed object hides its members, and a filter shows what it finds all the same", () => {
@@ -78,7 +83,8 @@ test("the objects of a tree", () => {
 
 test("paths and values that the server refuses are named", () => {
   assert.equal(pathComplaint("trip.city_2-x"), null);
-  for (const path of ["", ".a", "a..b", "a b", "ä", "__proto__", "a.constructor", Array(33).fill("a").join("."), "a".repeat(1025)]) {
+  for (const path of ["", ".a", "a..b", "a b", "ä", "__proto__", "a.constructor", Array(33).fill("a").join("."),
+    "a".repeat(1025)]) {
     assert.ok(pathComplaint(path), path);
   }
   assert.equal(valueComplaint("ä".repeat(1024)), null);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeText, hasGap, joined, receiptGroups, typingText, withChanges, withSignal, withoutSilent } from "../Web/model/live.js";
+import { changeText, hasGap, joined, receiptGroups, typingText, withChanges, withSignal,
+  withoutSilent } from "../Web/model/live.js";
 
 const text = (kind, operations) => changeText({ kind, operations });
 
 test("a change is described by what it did", () => {
-  assert.equal(text("metadata_changed", [{ path: "a.b", value: "x" }, { path: "c", value: null }]), "set a.b; deleted c");
+  assert.equal(text("metadata_changed", [{ path: "a.b", value: "x" }, { path: "c", value: null }]),
+    "set a.b; deleted c");
   assert.equal(text("participants_changed", { added: ["ana", "ben"], removed: [] }), "added ana and ben");
   assert.equal(text("participants_changed", { added: null, removed: ["cleo"] }), "removed cleo");
-  assert.equal(text("receipts", [{ user: "ben", status: "read" }, { user: "ben", status: "read" }, { user: "ana", status: "delivered" }]),
+  assert.equal(text("receipts", [{ user: "ben", status: "read" }, { user: "ben", status: "read" },
+    { user: "ana", status: "delivered" }]),
     "ben read 2 messages; ana received a message");
   assert.equal(text("all_read", { user: "ana", up_to: 4 }), "ana read all messages");
   assert.equal(text("message_created", undefined), "sent a message");

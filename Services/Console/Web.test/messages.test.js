@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  emptyWindow, isAtNewest, newerPart, newerStart, newestWindow, olderStart, pageSize, shownLimit, shownMessages, shownStarts,
+  emptyWindow, isAtNewest, newerPart, newerStart, newestWindow, olderStart, pageSize, shownLimit, shownMessages,
+  shownStarts,
   windowAt, withChanged, withDeleted, withNewer, withNewest, withOlder,
 } from "../Web/model/messages.js";
 
@@ -14,7 +15,8 @@ class Conversation {
     this.numbers = Array.from({ length: count }, (_, index) => index + 1);
   }
   read(from) {
-    const end = from === null || from === undefined ? this.numbers.length : this.numbers.indexOf(Number(from.split("/").at(-1)));
+    const end = from === null || from === undefined ? this.numbers.length
+      : this.numbers.indexOf(Number(from.split("/").at(-1)));
     assert.ok(end >= 0, "the message to read from exists");
     const start = Math.max(0, end - pageSize);
     return { items: this.numbers.slice(start, end).reverse().map(message), hasMore: start > 0 };
@@ -173,7 +175,8 @@ test("a window at a message shows it with what was before, and is not at the new
 });
 
 test("messages that were read again take the place of the shown ones", () => {
-  const window = withChanged(newestWindow({ items: [message(2), message(1)], hasMore: false }), [{ ...message(1), parts: ["new"] }, message(7)]);
+  const window = withChanged(newestWindow({ items: [message(2), message(1)], hasMore: false }),
+    [{ ...message(1), parts: ["new"] }, message(7)]);
   assert.deepEqual(shownMessages(window).map((one) => one.parts), [["new"], [2]]);
   assert.deepEqual(shownMessages(emptyWindow()), []);
 });

@@ -11,15 +11,21 @@ test("a packet is described in one line", () => {
   const object = { type: "Message", id: "layer:///messages/0c4b0b4e-6d3a-4a57-8f43-5f9f4d7c2b10" };
   const summary = (type, body) => packetSummary({ type, body });
   assert.equal(summary("request", { method: "Event.replay", request_id: "r1" }), "Event.replay r1");
-  assert.equal(summary("response", { method: "Message.create", request_id: "r6", success: true, data: {} }), "Message.create r6 ok");
-  assert.equal(summary("response", { method: "Message.create", request_id: "r6", success: false, data: { id: "not_found" } }), "Message.create r6 failed: not_found");
-  assert.equal(summary("change", { operation: "create", object, position: 17, data: {} }), "Message create 0c4b0b4e #17");
-  assert.equal(summary("change", { operation: "update", object, user_position: 3, data: [{ property: "a" }, { property: "a" }, { property: "b" }] }), "Message update 0c4b0b4e #3 (a, b)");
-  assert.equal(summary("signal", { type: "typing_indicator", object, data: { action: "started", sender: { user_id: "ana" } } }), "typing_indicator started ana 0c4b0b4e");
+  assert.equal(summary("response", { method: "Message.create", request_id: "r6", success: true, data: {} }),
+    "Message.create r6 ok");
+  assert.equal(summary("response", { method: "Message.create", request_id: "r6", success: false,
+    data: { id: "not_found" } }), "Message.create r6 failed: not_found");
+  assert.equal(summary("change", { operation: "create", object, position: 17, data: {} }),
+    "Message create 0c4b0b4e #17");
+  assert.equal(summary("change", { operation: "update", object, user_position: 3,
+    data: [{ property: "a" }, { property: "a" }, { property: "b" }] }), "Message update 0c4b0b4e #3 (a, b)");
+  assert.equal(summary("signal", { type: "typing_indicator", object,
+    data: { action: "started", sender: { user_id: "ana" } } }), "typing_indicator started ana 0c4b0b4e");
 });
 
 test("a packet that is none is shown as it is", () => {
-  for (const packet of ["no JSON", null, 7, { type: "change" }, { type: "constructor", body: {} }, { type: "request", body: "x" }]) {
+  for (const packet of ["no JSON", null, 7, { type: "change" }, { type: "constructor", body: {} },
+    { type: "request", body: "x" }]) {
     assert.equal(typeof packetSummary(packet), "string");
   }
   assert.equal(packetSummary("{broken"), '"{broken"');

@@ -10,7 +10,8 @@ import { exchange, refusal, serverPath, types } from "./api.js";
  * @throws {APIError}
  */
 export async function serverPage(app, target, { query, accept = types.api, signal } = {}) {
-  const { response, data } = await exchange("GET", serverPath(app, target), { query, signal, headers: { Accept: accept } });
+  const { response, data } = await exchange("GET", serverPath(app, target),
+    { query, signal, headers: { Accept: accept } });
   if (!response.ok) throw refusal(response, data);
   const count = response.headers.get("Layer-Count");
   return {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * Puts the attempts of each event together. Events are in the order of their latest attempts, attempts the newest first.
+ * Puts the attempts of each event together, the newest first. Events are in the order of their latest attempts.
  * @param {object[]} attempts as the Server API lists them
  */
 export function eventsOf(attempts) {
   const byEvent = new Map();
   for (const attempt of attempts) {
-    const event = byEvent.get(attempt.event_id);
-    if (event) event.attempts.push(attempt);
-    else byEvent.set(attempt.event_id, { id: attempt.event_id, type: attempt.event_type, createdAt: attempt.created_at, attempts: [attempt] });
+    const { event_id: id, event_type: type, created_at: createdAt } = attempt;
+    if (!byEvent.has(id)) byEvent.set(id, { id, type, createdAt, attempts: [] });
+    byEvent.get(id).attempts.push(attempt);
   }
   const events = [...byEvent.values()];
   for (const event of events) {
@@ -32,8 +32,8 @@ export function deliveryFacts(attempts) {
 
 /** Returns the path of the object that an event created and that has the event's id, or null. */
 export function objectPath(event) {
-  if (event.type === "Message.created" || event.type === "message.sent") return `/messages/${event.id}`;
-  if (event.type === "Conversation.created" || event.type === "conversation.created") return `/conversations/${event.id}`;
+  if (["Message.created", "message.sent"].includes(event.type)) return `/messages/${event.id}`;
+  if (["Conversation.created", "conversation.created"].includes(event.type)) return `/conversations/${event.id}`;
   return null;
 }
 

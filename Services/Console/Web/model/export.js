@@ -19,8 +19,8 @@ async function* pagesOf(page, target, query = {}) {
 
 const text = (value) => JSON.stringify(value);
 
-/** The lists of a user beside the conversations, by their names in the file. */
-const lists = [["sessions", "/sessions"], ["blocks", "/blocks"], ["following", "/following"], ["announcements", "/announcements"]];
+/** The lists of a user beside the conversations: their paths, and their names in the file. */
+const lists = ["sessions", "blocks", "following", "announcements"];
 
 /**
  * Writes all that the Server API shows of a user as one JSON document, piece by piece. A user without an identity has
@@ -36,7 +36,7 @@ export async function* exportUser({ user, now, one, page, onProgress = () => {} 
   for (const [name, target] of [["user", ""], ["identity", "/identity"], ["badge", "/badge"]]) {
     yield `,\n${text(name)}: ${text(await one(target))}`;
   }
-  for (const [name, target] of lists) yield* writeList(name, pagesOf(page, target));
+  for (const name of lists) yield* writeList(name, pagesOf(page, `/${name}`));
   yield* writeConversations(page, onProgress);
   yield "}\n";
 }

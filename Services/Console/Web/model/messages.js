@@ -10,10 +10,12 @@ export const shownLimit = 150;
  * what it leaves behind; of that it keeps the id after which each page begins, to move down again. A value: every
  * function returns a new one.
  *
- * `pages`: the shown pages, the newest first, each with its newest message first. `starts[n]`: the id after which page n
- * begins, null for the newest page. `first`: the index of the first shown page. `isDetached`: the window was opened at
- * a message, and what is newer is not known.
- * @typedef {{pages: object[][], starts: (string | null)[], first: number, hasOlder: boolean, isDetached: boolean}} Window
+ * - `pages`: the shown pages, the newest first, each with its newest message first
+ * - `starts[n]`: the id after which page n begins; null: page n is the newest
+ * - `first`: the index of the first shown page
+ * - `isDetached`: true if the window was opened at a message, and what is newer is not known
+ * @typedef {{pages: object[][], starts: (string | null)[], first: number, hasOlder: boolean,
+ *   isDetached: boolean}} Window
  */
 
 /**
@@ -94,7 +96,8 @@ export function withNewest(window, page) {
   const deleted = old.filter((message) => message.deleted && isInside(message));
   // The page may have been read before the deletion.
   const gone = new Set(deleted.map((message) => message.id));
-  const merged = [...items.filter((message) => !gone.has(message.id)), ...deleted].sort((a, b) => b.position - a.position);
+  const merged = [...items.filter((message) => !gone.has(message.id)), ...deleted];
+  merged.sort((a, b) => b.position - a.position);
   const rest = hasMore ? old.filter((message) => message.position < oldest.position) : [];
   return arranged([...merged, ...rest], rest.length ? window.hasOlder : hasMore);
 }

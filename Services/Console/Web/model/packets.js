@@ -5,12 +5,17 @@ export const keptPackets = 5000;
 
 const shortEnd = (id) => String(id ?? "").split("/").at(-1).slice(0, 8);
 
+/** The number of changed properties that a summary names. */
+const most = 3;
+
 function changeSummary({ operation, object, position, user_position: own, data }) {
   const place = position ?? own;
-  const properties = Array.isArray(data) ? data.map((one) => one?.property).filter(Boolean) : [];
+  const operations = Array.isArray(data) ? data : [];
+  const properties = [...new Set(operations.map((one) => one?.property).filter(Boolean))];
+  const shown = properties.length > most ? [...properties.slice(0, most), "…"] : properties;
   return [
     object?.type, operation, shortEnd(object?.id), place !== undefined && `#${place}`,
-    properties.length > 0 && `(${[...new Set(properties)].slice(0, 3).join(", ")}${properties.length > 3 ? ", …" : ""})`,
+    shown.length > 0 && `(${shown.join(", ")})`,
   ].filter(Boolean).join(" ");
 }
 
@@ -37,6 +42,8 @@ const events = {
   dropped: ({ count }) => `${count ?? "some"} packets are missing: they came faster than they could be sent here`,
 };
 
+const eventSummary = (line) => (Object.hasOwn(events, line.event) ? events[line.event](line) : line.event);
+
 /**
  * Makes an entry of a trace from a line of the gateway.
  * @param {object} line `{at, socket, direction, packet}` or `{event, socket, at, count}`
@@ -49,7 +56,7 @@ export function traceEntry(line, number) {
     number, line, at: line.at, socket: String(line.socket ?? ""),
     direction: isEvent ? "event" : line.direction,
     type: isEvent ? line.event : (line.packet?.type ?? "other"),
-    summary: isEvent ? (Object.hasOwn(events, line.event) ? events[line.event](line) : line.event) : packetSummary(line.packet),
+    summary: isEvent ? eventSummary(line) : packetSummary(line.packet),
     bytes: isEvent ? null : new TextEncoder().encode(text).length,
     text: `${isEvent ? line.event : text} ${line.socket ?? ""}`.toLowerCase(),
   };

@@ -25,7 +25,8 @@ function useChanges(app, conversation, feed) {
     try {
       const { items, next } = await report("changes", { app, conversation, after, limit: pageSize });
       setState((old) => ({
-        items: after ? items : withChanges(old.isLive ? old.items : [], items, kept), next, isLive: !after, isLoading: false,
+        items: after ? items : withChanges(old.isLive ? old.items : [], items, kept),
+        next, isLive: !after, isLoading: false,
       }));
       isLive.current = !after;
     } catch (error) {
@@ -36,7 +37,9 @@ function useChanges(app, conversation, feed) {
   useEffect(newest, []);
   useFeed(feed, {
     lost: () => isLive.current && newest(),
-    changed: (changes) => isLive.current && setState((old) => ({ ...old, items: withChanges(old.items, changes, kept) })),
+    changed(changes) {
+      if (isLive.current) setState((old) => ({ ...old, items: withChanges(old.items, changes, kept) }));
+    },
   });
   const older = () => read(state.isLive ? String(state.items.at(-1)?.position ?? "") : state.next);
   return { ...state, newest, older };
@@ -50,7 +53,8 @@ function Change({ app, change, show }) {
     <span><${Badge} tone=${tones[kind]}>${kindTitles[kind] ?? kind}<//></span>
     <span class="quiet change-time"><${Time} at=${at} /></span>
     <p class="change-text">${!(text && namesActor(change)) && html`<${UserLink} app=${app} user=${actor} /> `}${text}
-      ${show && message && kind !== "message_deleted" && html` <button type="button" class="link" onClick=${() => show(message)}>Show</button>`}</p>
+      ${show && message && kind !== "message_deleted"
+        && html` <button type="button" class="link" onClick=${() => show(message)}>Show</button>`}</p>
   </li>`;
 }
 
@@ -65,8 +69,10 @@ export function Activity({ app, conversation, feed, show }) {
   return html`<${Panel} title="Changes" isFlush note=${isLive ? "As they come" : "Older ones"}
     actions=${!isLive && html`<${Button} onClick=${newest}>Newest<//>`}>
     ${error && html`<${Failure} error=${error} retry=${newest} />`}
-    ${items.length === 0 && !isLoading && !error && html`<${Empty} title="The log has no changes any more">Entries go after the time for which the log is kept.<//>`}
-    <ol class="changes" tabindex="0" aria-label="Changes">${items.map((change) => html`<${Change} key=${change.position} ...${{ app, change, show }} />`)}</ol>
+    ${items.length === 0 && !isLoading && !error && html`<${Empty} title="The log has no changes any more">
+      Entries go after the time for which the log is kept.<//>`}
+    <ol class="changes" tabindex="0" aria-label="Changes">
+      ${items.map((change) => html`<${Change} key=${change.position} ...${{ app, change, show }} />`)}</ol>
     ${hasOlder && html`<footer class="pager"><p></p><${Button} onClick=${older}>Older changes<//></footer>`}
   <//>`;
 }

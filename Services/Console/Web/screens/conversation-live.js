@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 /** The time for which changes are collected before they are shown, in milliseconds. */
 const batchTime = 150;
 
-/** Hands out the live events of a conversation: batches of changes, and the moments at which all has to be read again. */
+/** Hands out a conversation's live events: batches of changes, and the moments at which all has to be read again. */
 class Feed {
   #listeners = new Set();
   #batch = [];
@@ -42,8 +42,10 @@ class Feed {
 }
 
 /**
- * Listens to a conversation. After every gap, and once the subscription stands, the feed says that all has to be read again.
- * @returns {{feed: Feed, typing: Map<string, object>, state: "connecting" | "open" | "waiting" | "ended", error?: Error}}
+ * Listens to a conversation. After every gap, and once the subscription stands, the feed says that all has to be read
+ * again.
+ * @returns {{feed: Feed, typing: Map<string, object>, state: "connecting" | "open" | "waiting" | "ended",
+ *   error?: Error}}
  */
 export function useLive(app, conversation) {
   const feed = useMemo(() => new Feed(), [app, conversation]);

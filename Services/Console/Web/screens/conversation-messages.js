@@ -71,22 +71,26 @@ export function Messages({ app, conversation, list, typing, total, nameOf }) {
   };
   const text = typingText(typing, nameOf);
   return html`<div class="messages">
-    <div class="messages-box" ref=${box} tabindex="0" role="log" aria-label="Messages" aria-live="off" onScroll=${scroll}>
+    <div class="messages-box" ref=${box} tabindex="0" role="log" aria-label="Messages" aria-live="off"
+      onScroll=${scroll}>
       ${window.hasOlder && messages.length > 0 && html`<p class="messages-edge">
-        <button type="button" class="plain" onClick=${list.older}>${isLoading ? "Loading" : "Older messages"}</button></p>`}
+        <button type="button" class="plain" onClick=${list.older}>
+          ${isLoading ? "Loading" : "Older messages"}</button></p>`}
       ${!window.hasOlder && messages.length > 0 && html`<p class="messages-edge quiet">The first message</p>`}
       ${messages.length === 0 && !isLoading && !error && html`<${Empty} title="No messages yet" icon="conversations">
         They appear here as they are sent.<//>`}
       <ol>${entries(messages).map(({ day, message }) => (day
         ? html`<li key=${`day ${day}`} class="day"><span>${day}</span></li>`
-        : html`<${Message} key=${message.id} ...${{ app, conversation, message, nameOf }} isTarget=${message.id === target} />`))}</ol>
+        : html`<${Message} key=${message.id} ...${{ app, conversation, message, nameOf }}
+          isTarget=${message.id === target} />`))}</ol>
     </div>
     ${error && html`<${Failure} error=${error} retry=${messages.length ? list.older : list.newest} />`}
     <footer class="messages-foot">
       <p class="typing" role="status">${text && html`<i class="typing-dots" aria-hidden="true"></i>${text}`}</p>
       ${!isAtNewest && html`<${Button} onClick=${back}><${Icon} name="down" />
         ${unseen ? counted(unseen, "new message") : "Newest message"}<//>`}
-      ${messages.length > 0 && html`<p class="quiet">${counted(messages.length, "message")} shown${total >= messages.length && ` of ${number(total)}`}</p>`}
+      ${messages.length > 0 && html`<p class="quiet">
+        ${counted(messages.length, "message")} shown${total >= messages.length && ` of ${number(total)}`}</p>`}
     </footer>
   </div>`;
 }

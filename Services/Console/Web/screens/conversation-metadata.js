@@ -4,6 +4,7 @@ import { Button, CheckField, Confirm, Dialog, Form, SearchField, TextArea, TextF
 import { counted, number } from "../format.js";
 import { useAction, useIsOperator } from "../hooks.js";
 import { Icon } from "../icons.js";
+import { joined } from "../model/live.js";
 import { Leaves, objectPaths, pathComplaint, treeRows, valueComplaint } from "../model/leaves.js";
 import { Empty, Failure, Panel, Time } from "../parts.js";
 import { toast } from "../toasts.js";
@@ -85,16 +86,20 @@ function Editor({ app, conversation, leaves, row, onClose }) {
   };
   return html`<${Dialog} title=${leaf ? `Edit ${leaf.path}` : "Set a key"} onClose=${onClose}>
     <${Form} onSubmit=${save} action=${action} onCancel=${onClose} isDisabled=${!leaf && !leaves.isComplete}
-      submit=${replaced.length ? `Replace ${counted(replaced.length, "key")}` : "Save"} kind=${replaced.length ? "danger" : "primary"}>
+      submit=${replaced.length ? `Replace ${counted(replaced.length, "key")}` : "Save"}
+      kind=${replaced.length ? "danger" : "primary"}>
       ${!leaf && html`<${TextField} label="Path" value=${path} onChange=${setPath} autofocus placeholder="trip.city"
-        hint=${leaves.isComplete ? "Keys joined by dots" : "Reading all keys, to say what is replaced"} error=${(isTouched && pathComplaint(path)) || undefined} />`}
-      <${TextArea} label=${isObject ? "Object, as JSON" : "Value"} value=${value} onChange=${setValue} autofocus=${Boolean(leaf)}
+        hint=${leaves.isComplete ? "Keys joined by dots" : "Reading all keys, to say what is replaced"}
+        error=${(isTouched && pathComplaint(path)) || undefined} />`}
+      <${TextArea} label=${isObject ? "Object, as JSON" : "Value"} value=${value} onChange=${setValue}
+        autofocus=${Boolean(leaf)}
         error=${((isTouched || !isObject) && complaint) || undefined} />
-      <${CheckField} label="An object of keys" value=${isObject} onChange=${setIsObject} hint="It replaces everything below the path" />
-      ${leaf && html`<p class="quiet">Last set ${leaf.at && html`<${Time} at=${leaf.at} />`} at position ${number(leaf.position)} by${" "}
-        ${leaf.actor === null ? "an author whose log entry is gone" : leaf.actor || "the app's server"}.</p>`}
+      <${CheckField} label="An object of keys" value=${isObject} onChange=${setIsObject}
+        hint="It replaces everything below the path" />
+      ${leaf && html`<p class="quiet">Last set ${leaf.at && html`<${Time} at=${leaf.at} />`}
+        ${" "}at position ${number(leaf.position)} by ${authorName(leaf)}.</p>`}
       ${replaced.length > 0 && html`<p class="warning" role="status"><${Icon} name="warning" />
-        This replaces ${counted(replaced.length, "key")}: ${replaced.slice(0, 3).join(", ")}${replaced.length > 3 ? ", …" : ""}</p>`}
+        This replaces ${counted(replaced.length, "key")}: ${joined(replaced)}</p>`}
     <//>
   <//>`;
 }
@@ -102,11 +107,15 @@ function Editor({ app, conversation, leaves, row, onClose }) {
 function objectComplaint(text) {
   try {
     const value = JSON.parse(text);
-    return value && typeof value === "object" && !Array.isArray(value) ? null : "Enter an object, such as {\"city\": \"Faro\"}.";
+    if (value && typeof value === "object" && !Array.isArray(value)) return null;
   } catch {
-    return "Enter an object, such as {\"city\": \"Faro\"}.";
+    // Said below, as for other values.
   }
+  return "Enter an object, such as {\"city\": \"Faro\"}.";
 }
+
+const authorName = ({ actor }) =>
+  actor === null ? "somebody whose entry in the log is gone" : actor || "the app's server";
 
 /** The paths of leaves that a value at a path takes the place of. */
 const replacedBy = (leaves, path) => [
@@ -122,8 +131,8 @@ function Deletion({ app, conversation, leaves, row, onClose }) {
     done=${`metadata.${row.path} was deleted`} onClose=${onClose}>
     ${row.leaf
       ? html`<p>The value goes for all participants:</p><blockquote>${row.leaf.value.slice(0, 280)}</blockquote>`
-      : html`<p>The object goes for all participants, with ${leaves.isComplete ? "" : "at least "}${counted(below.length, "key")}:${" "}
-          ${below.slice(0, 5).map((leaf) => leaf.path).join(", ")}${below.length > 5 ? ", …" : ""}</p>`}
+      : html`<p>The object goes for all participants, with ${leaves.isComplete ? "" : "at least "}
+          ${counted(below.length, "key")}: ${joined(below.map((leaf) => leaf.path))}</p>`}
   <//>`;
 }
 
@@ -138,10 +147,12 @@ function Row({ app, row, toggle, edit, drop, isOperator }) {
   return html`<div class="leaf" role="gridcell">
     <span class="leaf-key" style=${{ paddingInlineStart: `${Math.min(depth, 12) * 16}px` }}>${leaf
       ? html`<code title=${row.path}>${key}</code>`
-      : html`<button type="button" class="leaf-toggle" tabindex="-1" aria-expanded=${!isCollapsed} onClick=${() => toggle(row)}>
+      : html`<button type="button" class="leaf-toggle" tabindex="-1" aria-expanded=${!isCollapsed}
+        onClick=${() => toggle(row)}>
           <${Icon} name=${isCollapsed ? "more" : "down"} /><code title=${row.path}>${key}</code></button>`}</span>
     ${leaf
-      ? html`<span class="leaf-value" title=${leaf.value}>${leaf.value || html`<em class="quiet">empty</em>`}</span><${Author} app=${app} leaf=${leaf} />`
+      ? html`<span class="leaf-value" title=${leaf.value}>${leaf.value || html`<em class="quiet">empty</em>`}</span>
+        <${Author} app=${app} leaf=${leaf} />`
       : html`<span class="leaf-value quiet">${counted(count, "key")}</span><span></span>`}
     ${isOperator && html`<span class="leaf-actions">
       <button type="button" class="plain" tabindex="-1" onClick=${() => edit(row)}>${leaf ? "Edit" : "Add"}</button>
@@ -188,20 +199,24 @@ export function Metadata({ app, conversation, feed }) {
     else return;
     event.preventDefault();
   };
-  const attributes = (row) => ({ "aria-level": row.depth + 1, "aria-expanded": row.leaf ? undefined : !row.isCollapsed });
+  const attributes = ({ depth, leaf, isCollapsed }) =>
+    ({ "aria-level": depth + 1, "aria-expanded": leaf ? undefined : !isCollapsed });
   const foldAll = () => set(collapsed.size ? new Set() : objectPaths(leaves.all));
-  const note = isLoading ? "Loading" : `${counted(leaves.count, "key")}${leaves.isComplete ? "" : " loaded; more as you scroll"}`;
+  const extent = leaves.isComplete ? "" : " loaded; more as you scroll";
+  const note = isLoading ? "Loading" : counted(leaves.count, "key") + extent;
   return html`<${Panel} title="Metadata" note=${note} isFlush actions=${html`
       ${leaves.count > 0 && html`<${SearchField} label="Filter keys and values" value=${filter} onChange=${setFilter} />
         <${Button} onClick=${foldAll}>${collapsed.size ? "Expand all" : "Collapse all"}<//>`}
       ${isOperator && html`<${Button} icon="plus" onClick=${() => edit()}>Set a key<//>`}`}>
     ${error && html`<${Failure} error=${error} retry=${more} isStale=${leaves.count > 0} />`}
-    ${leaves.count === 0 && leaves.isComplete ? html`<${Empty} title="No metadata" icon="space">Keys appear here as they are set.<//>`
+    ${leaves.count === 0 && leaves.isComplete
+      ? html`<${Empty} title="No metadata" icon="space">Keys appear here as they are set.<//>`
       : rows.length === 0 && filter ? html`<${Empty} title="No key and no value has this text" icon="search" />`
       : html`<${VirtualList} label="Metadata" role="treegrid" class="tree" rows=${rows} rowHeight=${isNarrow ? 60 : 36}
           keyOf=${(row) => row.path} attributesOf=${attributes} onKey=${press} onEnd=${error ? undefined : more}>
           ${(row) => html`<${Row} ...${{ app, row, toggle, edit, drop, isOperator }} />`}<//>
-        ${!isNarrow && html`<p class="quiet keys-hint">Arrow keys move and open${isOperator ? ", Enter edits, Delete deletes" : ""}</p>`}`}
+        ${!isNarrow && html`<p class="quiet keys-hint">
+          Arrow keys move and open${isOperator ? ", Enter edits, Delete deletes" : ""}</p>`}`}
     ${dialog.kind === "edit" && html`<${Editor} ...${shared} />`}
     ${dialog.kind === "drop" && html`<${Deletion} ...${shared} />`}
   <//>`;

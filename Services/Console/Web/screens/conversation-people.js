@@ -13,7 +13,8 @@ import { Initials, UserLink } from "./message.js";
 const step = 50;
 
 const changeParticipant = (app, conversation, operation, user) =>
-  patch(app, path`/conversations/${conversation}`, [{ operation, property: "participants", id: layerID("user", user) }]);
+  patch(app, path`/conversations/${conversation}`,
+    [{ operation, property: "participants", id: layerID("user", user) }]);
 
 function Addition({ app, conversation, onClose }) {
   const [user, setUser] = useState("");
@@ -44,7 +45,9 @@ const stay = ({ joined_position: joined, left_position: left }) =>
 
 /** What a participant has read. */
 const Reading = ({ person: { unread, read_through: through, left_position: left } }) => html`<span class="reading">
-  ${left ? html`<${Badge}>left<//>` : unread ? html`<${Badge} tone="accent">${number(unread)} unread<//>` : html`<${Badge} tone="good">all read<//>`}
+  ${left ? html`<${Badge}>left<//>`
+    : unread ? html`<${Badge} tone="accent">${number(unread)} unread<//>`
+    : html`<${Badge} tone="good">all read<//>`}
   <small class="quiet">${through ? `through ${number(through)}` : "nothing read"}</small></span>`;
 
 const Person = ({ app, person, remove }) => html`<li class=${`participant ${person.left_position ? "former" : ""}`}>
@@ -73,20 +76,25 @@ export function People({ app, conversation, people, count, isDeleted }) {
   const close = () => setDialog(null);
   const present = people.filter((person) => !person.left_position);
   const sorted = [...present, ...people.filter((person) => person.left_position)].filter(matches(filter));
+  const add = () => setDialog(html`<${Addition} ...${{ app, conversation, onClose: close }} />`);
   const remove = (person) => setDialog(html`<${Removal} ...${{ app, conversation, person, onClose: close }} />`);
   const former = people.length - present.length;
   const note = [
-    number(count), former > 0 && `${number(former)} who left`, count > present.length && `the first ${number(present.length)} are listed`,
+    number(count),
+    former > 0 && `${number(former)} who left`,
+    count > present.length && `the first ${number(present.length)} are listed`,
   ].filter(Boolean).join("; ");
   return html`<${Panel} title="Participants" isFlush note=${note}
     actions=${html`
-      ${people.length > 10 && html`<${SearchField} label="Filter participants" value=${filter} onChange=${setFilter} />`}
-      ${isOperator && html`<${Button} icon="plus" onClick=${() => setDialog(html`<${Addition} ...${{ app, conversation, onClose: close }} />`)}>Add<//>`}`}>
+      ${people.length > 10 && html`<${SearchField} label="Filter participants" value=${filter}
+        onChange=${setFilter} />`}
+      ${isOperator && html`<${Button} icon="plus" onClick=${add}>Add<//>`}`}>
     ${sorted.length
       ? html`<ul class="participants">${sorted.slice(0, shown).map((person) => html`
           <${Person} key=${person.user_id} ...${{ app, person }} remove=${isOperator && remove} />`)}</ul>`
       : html`<${Empty} title=${filter ? "No participant has this name" : "Nobody takes part"} icon="users" />`}
-    ${sorted.length > shown && html`<footer class="pager"><p class="quiet">${counted(shown, "participant")} shown of ${number(sorted.length)}</p>
+    ${sorted.length > shown && html`<footer class="pager">
+      <p class="quiet">${counted(shown, "participant")} shown of ${number(sorted.length)}</p>
       <${Button} onClick=${() => setShown(shown + step)}>Show more<//></footer>`}
     ${dialog}
   <//>`;

@@ -16,7 +16,8 @@ import { People } from "./conversation-people.js";
 import { useMessages } from "./message-window.js";
 
 const states = {
-  connecting: ["quiet", "Connecting"], open: ["good", "Live"], waiting: ["warn", "Reconnecting"], ended: ["bad", "Not live"],
+  connecting: ["quiet", "Connecting"], open: ["good", "Live"], waiting: ["warn", "Reconnecting"],
+  ended: ["bad", "Not live"],
 };
 
 /** Says whether changes are shown as they come. */
@@ -41,8 +42,9 @@ const Summary = ({ facts, position }) => html`<dl class="talk-facts">${[
 ].filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 
 const Deletion = ({ app, facts, title, onClose }) => html`
-  <${Confirm} title="Delete this conversation?" action="Delete for all" isDangerous word=${shortID(facts.id)} onClose=${onClose}
-    run=${() => server(app, "DELETE", path`/conversations/${facts.id}`)} done="The conversation was deleted for all">
+  <${Confirm} title="Delete this conversation?" action="Delete for all" isDangerous word=${shortID(facts.id)}
+    onClose=${onClose} done="The conversation was deleted for all"
+    run=${() => server(app, "DELETE", path`/conversations/${facts.id}`)}>
     <p>The conversation of <strong>${title}</strong> goes for all participants, with
       ${" "}${counted(facts.messages, "message")} and all its metadata. This cannot be undone.</p>
   <//>`;
@@ -60,11 +62,13 @@ function Live({ app, conversation, live, facts, list, nameOf }) {
     <div class="talk-main">
       <${Panel} title="Messages" isFlush>${isGone
         ? html`<${Empty} title="The messages went with the conversation" icon="conversations" />`
-        : html`<${Messages} ...${{ app, conversation, list, nameOf }} typing=${live.typing} total=${facts.messages} />`}<//>
+        : html`<${Messages} ...${{ app, conversation, list, nameOf }} typing=${live.typing}
+          total=${facts.messages} />`}<//>
       ${!isGone && html`<${Metadata} ...${{ app, conversation }} feed=${live.feed} />`}
     </div>
     <div class="talk-side">
-      <${People} ...${{ app, conversation }} people=${facts.participants} count=${facts.participant_count} isDeleted=${isGone} />
+      <${People} ...${{ app, conversation }} people=${facts.participants} count=${facts.participant_count}
+        isDeleted=${isGone} />
       <${Activity} ...${{ app, conversation }} feed=${live.feed} show=${isGone ? undefined : list.show} />
     </div>
   </div>`;

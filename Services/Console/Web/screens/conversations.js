@@ -26,7 +26,8 @@ const itemOf = (conversation) => ({
 });
 
 async function find(app, { property, condition, value }, after, signal) {
-  const query = { page_size: 50, from_id: after, [`${property}.${condition}`]: condition === "exists" ? "true" : value };
+  const wanted = condition === "exists" ? "true" : value;
+  const query = { page_size: 50, from_id: after, [`${property}.${condition}`]: wanted };
   const page = await serverPages(app, "/conversations", { query, signal });
   return { ...page, items: page.items.map(itemOf) };
 }
@@ -41,7 +42,8 @@ function MetadataQuery({ indexes, query, setQuery }) {
   return html`<div class="query">
     <${Form} onSubmit=${() => setQuery({ property, condition, value })} submit="Find" isDisabled=${!isExists && !value}
       onCancel=${query ? () => setQuery(null) : undefined}>
-      <${SelectField} label="Metadata" options=${ready.map((index) => [index.property, index.property])} value=${property} onChange=${setProperty} />
+      <${SelectField} label="Metadata" options=${ready.map((index) => [index.property, index.property])}
+        value=${property} onChange=${setProperty} />
       <${SelectField} label="Condition" options=${conditions} value=${condition} onChange=${setCondition} />
       ${!isExists && html`<${TextField} label="Value" value=${value} onChange=${setValue} />`}
     <//>
@@ -53,7 +55,8 @@ const columns = (app) => [
       <${RowLink} href=${link("apps", app, "conversations", row.id)}><code title=${row.id}>${shortID(row.id)}</code><//>
       ${row.deleted && html` <${Badge} tone="bad">deleted<//>`}</span>` },
   { title: "Participants", kind: "wide", cell: (row) => html`<span class="people-names">${joined(row.participants, 5)}
-      ${row.participant_count > row.participants.length && html` <span class="quiet">of ${number(row.participant_count)}</span>`}</span>` },
+      ${row.participant_count > row.participants.length
+        && html` <span class="quiet">of ${number(row.participant_count)}</span>`}</span>` },
   { title: "Messages", align: "end", cell: (row) => number(row.messages) },
   { title: "Position", align: "end", cell: (row) => number(row.position) },
   { title: "Last activity", align: "end", cell: (row) => html`<${Time} at=${row.last_at} />` },
@@ -88,12 +91,15 @@ export function Screen({ params: { app } }) {
   const empty = query
     ? html`<${Empty} title="No conversation has this value" icon="search"
         action=${html`<${Button} onClick=${() => setQuery(null)}>Show all<//>`} />`
-    : html`<${Empty} title="No conversations yet" icon="conversations">They appear here when a user or the app's server creates one.<//>`;
+    : html`<${Empty} title="No conversations yet" icon="conversations">
+        They appear here when a user or the app's server creates one.<//>`;
   return html`<${AppPage} id=${app} tab="conversations" actions=${html`<${OpenByID} app=${app} />
       <${Button} onClick=${pages.reload}>Refresh<//>`}>
-    ${hasIndexes && html`<${Panel} title="Find by metadata"><${MetadataQuery} indexes=${indexes.data} ...${{ query, setQuery }} /><//>`}
+    ${hasIndexes && html`<${Panel} title="Find by metadata">
+      <${MetadataQuery} indexes=${indexes.data} ...${{ query, setQuery }} /><//>`}
     <${Panel} title=${query ? "Found" : "Newest activity first"} isFlush>
-      <${Loaded} state=${pages} empty=${empty} isEmpty=${(rows) => rows.length === 0 && !pages.hasNext}>${(rows) => html`
+      <${Loaded} state=${pages} empty=${empty} isEmpty=${(rows) => rows.length === 0 && !pages.hasNext}>
+        ${(rows) => html`
         <${Table} label="Conversations" rows=${rows} keyOf=${(row) => row.id} columns=${columns(app)} />
         <${Pager} pages=${pages} noun="conversation" />`}<//>
     <//>

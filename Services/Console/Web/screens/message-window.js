@@ -2,7 +2,8 @@
 import { path, server } from "../api.js";
 import { serverPage } from "../lists.js";
 import {
-  emptyWindow, isAtNewest, newerPart, newerStart, newestWindow, olderStart, pageSize, shownMessages, shownStarts, windowAt, withChanged,
+  emptyWindow, isAtNewest, newerPart, newerStart, newestWindow, olderStart, pageSize, shownMessages, shownStarts,
+  windowAt, withChanged,
   withDeleted, withNewer, withNewest, withOlder,
 } from "../model/messages.js";
 import { toast } from "../toasts.js";

@@ -22,7 +22,8 @@ export function Initials({ name, id = name }) {
 
 /** A link to a user by name; the server has none. */
 export const UserLink = ({ app, user, name }) =>
-  user ? html`<a href=${link("apps", app, "users", user)}>${name || user}</a>` : html`<span>${name || "App's server"}</span>`;
+  user ? html`<a href=${link("apps", app, "users", user)}>${name || user}</a>`
+    : html`<span>${name || "App's server"}</span>`;
 
 const parsed = (text) => {
   try {
@@ -66,7 +67,8 @@ function Part({ app, conversation, part }) {
   }
   if (encoding === "base64") return html`<${Binary} part=${part} />`;
   const value = /json/.test(type) ? parsed(body) : undefined;
-  if (value !== undefined) return html`<div class="part-typed"><code>${type}</code><${JSONView} value=${value} depth=${1} /></div>`;
+  if (value !== undefined) return html`<div class="part-typed"><code>${type}</code>
+    <${JSONView} value=${value} depth=${1} /></div>`;
   if (/^text\/plain/.test(type)) return html`<p class="part-text">${body}</p>`;
   return html`<div class="part-typed"><code>${type}</code><${Code}>${body ?? ""}<//></div>`;
 }
@@ -77,7 +79,8 @@ const statusTones = { read: "good", delivered: "accent", sent: "quiet" };
 function Receipts({ app, statusOf, nameOf }) {
   return html`<dl class="receipts">${receiptGroups(statusOf).map(([status, ids]) => html`<div key=${status}>
     <dt><${Badge} tone=${statusTones[status]}>${status}<//> ${ids.length}</dt>
-    <dd>${ids.slice(0, 100).map((id) => html`<${UserLink} key=${id} app=${app} user=${lastPart(id)} name=${nameOf(lastPart(id))} /> `)}
+    <dd>${ids.slice(0, 100).map((id) => html`<${UserLink} key=${id} app=${app} user=${lastPart(id)}
+      name=${nameOf(lastPart(id))} /> `)}
       ${ids.length > 100 && `and ${ids.length - 100} more`}</dd>
   </div>`)}</dl>`;
 }
@@ -92,8 +95,8 @@ function Deletion({ app, conversation, message, onClose }) {
   const run = () => server(app, "DELETE", path`/conversations/${conversation}/messages/${lastPart(message.id)}`);
   return html`<${Confirm} title="Delete this message?" action="Delete for all" isDangerous run=${run}
     done="The message was deleted for all" onClose=${onClose}>
-    <p>The message of <strong>${senderName(message)}</strong> from ${fullTime(message.sent_at)} goes for all participants,
-      with ${counted(message.parts.length, "part")}. This cannot be undone.</p>
+    <p>The message of <strong>${senderName(message)}</strong> from ${fullTime(message.sent_at)} goes for all
+      participants, with ${counted(message.parts.length, "part")}. This cannot be undone.</p>
     ${text && html`<blockquote>${text.slice(0, 280)}</blockquote>`}
   <//>`;
 }
@@ -127,14 +130,17 @@ export function Message({ app, conversation, message, nameOf, isTarget }) {
     <div class="message-body">
       <header>
         <strong><${UserLink} app=${app} user=${sender?.user_id} name=${name} /></strong>
-        <time class="quiet" datetime=${message.sent_at} title=${fullTime(message.sent_at)}>${exactTime(message.sent_at)}</time>
+        <time class="quiet" datetime=${message.sent_at} title=${fullTime(message.sent_at)}>
+          ${exactTime(message.sent_at)}</time>
         ${message.updated_at && html`<span class="quiet" title=${fullTime(message.updated_at)}>edited</span>`}
-        ${!deleted && html`<button type="button" class="receipt-line" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}
+        ${!deleted && html`<button type="button" class="receipt-line" aria-expanded=${isOpen}
+          onClick=${() => setOpen(!isOpen)}
           title="Receipts and details">${receiptSummary(message.recipient_status)}</button>`}
       </header>
       ${deleted
         ? html`<p class="quiet">Deleted for all by ${deleted.actor ? nameOf(deleted.actor) : "the app's server"}</p>`
-        : message.parts.map((part, index) => html`<${Part} key=${part.id ?? index} ...${{ app, conversation, part }} />`)}
+        : message.parts.map((part, index) => html`<${Part} key=${part.id ?? index}
+          ...${{ app, conversation, part }} />`)}
       ${!deleted && message.parts.length === 0 && html`<p class="quiet">No parts: the sender was erased</p>`}
       ${isOpen && !deleted && html`<${Details} ...${{ app, conversation, message, nameOf }} />`}
     </div>

@@ -6,8 +6,8 @@ const followDistance = 60;
 const nearEdge = 500;
 
 /**
- * The reader's place in a box whose rows, elements with `data-id`, come and go at both ends. The first row in sight stays
- * where it is; a reader at the end stays at the end.
+ * The reader's place in a box whose rows, elements with `data-id`, come and go at both ends. The first row in sight
+ * stays where it is; a reader at the end stays at the end.
  */
 export class ScrollPlace {
   #anchor;

@@ -34,17 +34,20 @@ function Filters({ entries, filter, setFilter }) {
   const sockets = socketsOf(entries);
   return html`<div class="trace-filters">
     <${SearchField} label="Filter packets by their text" value=${filter.text} onChange=${change("text")} />
-    <${SelectField} label="Direction" isHidden options=${directions} value=${filter.direction} onChange=${change("direction")} />
+    <${SelectField} label="Direction" isHidden options=${directions} value=${filter.direction}
+      onChange=${change("direction")} />
     <${SelectField} label="Type" isHidden value=${filter.type} onChange=${change("type")}
       options=${[["", "All types"], ...typesOf(entries).map((type) => [type, type])]} />
-    ${sockets.length > 1 && html`<${SelectField} label="Socket" isHidden value=${filter.socket} onChange=${change("socket")}
+    ${sockets.length > 1 && html`<${SelectField} label="Socket" isHidden value=${filter.socket}
+      onChange=${change("socket")}
       options=${[["", "All sockets"], ...sockets.map((socket) => [socket, `Socket ${socket}`])]} />`}
   </div>`;
 }
 
 const Row = ({ entry }) => html`<div class=${`packet ${entry.direction}`}>
   <span class="packet-time">${milliseconds(entry.at)}</span>
-  <span class="packet-arrow" title=${directionNames[entry.direction]}><span aria-hidden="true">${arrows[entry.direction]}</span>
+  <span class="packet-arrow" title=${directionNames[entry.direction]}>
+    <span aria-hidden="true">${arrows[entry.direction]}</span>
     <span class="unseen">${directionNames[entry.direction]}</span></span>
   <span class="packet-type" title=${`socket ${entry.socket}`}>${entry.type}</span>
   <span class="packet-socket quiet" title=${`socket ${entry.socket}`}>${entry.socket.slice(-6)}</span>
@@ -55,7 +58,8 @@ const Row = ({ entry }) => html`<div class=${`packet ${entry.direction}`}>
 const Detail = ({ entry, onClose }) => html`<${Panel} title=${`${entry.type}, ${directionNames[entry.direction]}`}
   note=${`${milliseconds(entry.at)} · socket ${entry.socket || "unknown"}`}
   actions=${html`<${Copy} text=${JSON.stringify(entry.line)} label="Copy" isVisible />
-    <button type="button" class="copy" onClick=${onClose}><${Icon} name="close" /><span class="unseen">Close</span></button>`}>
+    <button type="button" class="copy" onClick=${onClose}><${Icon} name="close" />
+      <span class="unseen">Close</span></button>`}>
   <div class="packet-detail"><${JSONView} value=${entry.line.packet ?? entry.line} depth=${4} /></div>
 <//>`;
 
@@ -68,23 +72,27 @@ function Packets({ trace, user }) {
   const { entries, count, isPaused, waiting } = trace;
   const shown = useMemo(() => filtered(entries, filter), [entries, filter]);
   const text = () => ndjson(shown);
+  const download = () => save(`trace-${fileName(user)}.ndjson`, [text()], "application/x-ndjson");
   const choose = (event, entry) => event.key === "Enter" && setChosen(entry);
   const note = [
-    shown.length === entries.length ? counted(entries.length, "packet") : `${number(shown.length)} of ${counted(entries.length, "packet")}`,
+    shown.length === entries.length ? counted(entries.length, "packet")
+      : `${number(shown.length)} of ${counted(entries.length, "packet")}`,
     count > entries.length + waiting && `the last ${number(keptPackets)} are kept`,
   ].filter(Boolean).join("; ");
   return html`<div class=${`trace ${chosen ? "has-detail" : ""}`}>
     <${Panel} title="Packets" note=${note} isFlush actions=${html`
-        <${Button} onClick=${trace.pause} aria-pressed=${isPaused}>${isPaused ? `Resume${waiting ? ` (${number(waiting)} new)` : ""}` : "Pause"}<//>
+        <${Button} onClick=${trace.pause} aria-pressed=${isPaused}>
+          ${isPaused ? `Resume${waiting ? ` (${number(waiting)} new)` : ""}` : "Pause"}<//>
         <${Copy} text=${text} label="Copy as NDJSON" isVisible />
-        <${Button} disabled=${!shown.length} onClick=${() => save(`trace-${fileName(user)}.ndjson`, [text()], "application/x-ndjson")}>Download<//>
+        <${Button} disabled=${!shown.length} onClick=${download}>Download<//>
         <${Button} onClick=${trace.clear}>Clear<//>`}>
       <${Filters} ...${{ entries, filter, setFilter }} />
       ${shown.length === 0
         ? html`<${Empty} title=${entries.length ? "No packet matches the filter" : "No packets yet"} icon="try"
             action=${entries.length > 0 && html`<${Button} onClick=${() => setFilter(unfiltered)}>Show all<//>`}>
             ${entries.length === 0 && "They appear here as the user's sockets send and receive them."}<//>`
-        : html`<${VirtualList} label="Packets" class="packets" rows=${shown} rowHeight=${isNarrow ? 52 : 30} isFollowing=${!isPaused}
+        : html`<${VirtualList} label="Packets" class="packets" rows=${shown} rowHeight=${isNarrow ? 52 : 30}
+          isFollowing=${!isPaused}
             keyOf=${(entry) => entry.number} onKey=${choose}
             attributesOf=${(entry) => ({ "aria-selected": entry === chosen, onClick: () => setChosen(entry) })}>
             ${(entry) => html`<${Row} entry=${entry} />`}<//>`}
@@ -94,7 +102,8 @@ function Packets({ trace, user }) {
 }
 
 const states = {
-  idle: null, connecting: ["quiet", "Starting"], open: ["good", "Tracing"], ended: ["quiet", "Ended"], broken: ["bad", "Interrupted"],
+  idle: null, connecting: ["quiet", "Starting"], open: ["good", "Tracing"], ended: ["quiet", "Ended"],
+  broken: ["bad", "Interrupted"],
 };
 
 function Controls({ trace }) {
@@ -106,15 +115,16 @@ function Controls({ trace }) {
   };
   return html`<form class="trace-controls" onSubmit=${begin}>
     ${isRunning
-      ? html`${trace.endsAt && html`<${Remaining} endsAt=${trace.endsAt} />`}<${Button} kind="danger" onClick=${trace.stop}>Stop<//>`
+      ? html`${trace.endsAt && html`<${Remaining} endsAt=${trace.endsAt} />`}
+        <${Button} kind="danger" onClick=${trace.stop}>Stop<//>`
       : html`<${SelectField} label="Length" isHidden options=${minutes} value=${length} onChange=${setLength} />
           <${Button} kind="primary" type="submit">${trace.state === "idle" ? "Start" : "Start again"}<//>`}
   </form>`;
 }
 
-/** Gateways whose part of the trace did not begin. */
+/** Gateways whose part of the trace did not begin, or broke off. */
 const Missing = ({ gateways = [] }) => gateways.filter(({ error }) => error).map(({ address, error }) => html`
-  <p key=${address} class="note warn" role="status">The gateway ${address} is not part of the trace: ${error.message ?? error}</p>`);
+  <p key=${address} class="note warn" role="status">The trace of the gateway ${address} is incomplete: ${error}</p>`);
 
 export function Screen({ params: { app, user } }) {
   const isOperator = useIsOperator();
@@ -124,13 +134,15 @@ export function Screen({ params: { app, user } }) {
     note=${state && html`<span role="status"><${Badge} tone=${state[0]}>${state[1]}<//></span>`}
     actions=${isOperator && html`<${Controls} trace=${trace} />`}>
     ${!isOperator
-      ? html`<${Panel}><${Empty} title="Only operators may trace" icon="key">A trace shows what a user sends and receives, so it needs the role operator.<//><//>`
+      ? html`<${Panel}><${Empty} title="Only operators may trace" icon="key">
+          A trace shows what a user sends and receives, so it needs the role operator.<//><//>`
       : html`
         ${trace.error && html`<${Failure} error=${trace.error} />`}
         <${Missing} gateways=${trace.gateways} />
         ${trace.state === "idle"
-          ? html`<${Panel}><${Empty} title=${`Trace the sockets of ${user}`} icon="try">Every packet of the user's sockets appears here as it
-              goes, both ways, for ten minutes at most. Packets have the text of messages; the trace is noted in the audit log.<//><//>`
+          ? html`<${Panel}><${Empty} title=${`Trace the sockets of ${user}`} icon="try">
+              Every packet of the user's sockets appears here as it goes, both ways, for ten minutes at most.
+              Packets have the text of messages; the trace is noted in the audit log.<//><//>`
           : html`<${Packets} trace=${trace} user=${user} />`}`}
   <//>`;
 }

@@ -24,28 +24,42 @@ function Body({ body }) {
   </div>`;
 }
 
-/** The answer of a call. @param {{answer: {status: number, headers: object, body: string, milliseconds: number}}} props */
+/**
+ * The answer of a call.
+ * @param {{answer: {status: number, headers: object, body: string, milliseconds: number}}} props
+ */
 const Answer = ({ answer: { status, headers, body, milliseconds } }) => html`
-  <p class="answer-line"><${Badge} tone=${toneOf(status)}>${status}<//> <span class="quiet">${latency(milliseconds)}</span></p>
+  <p class="answer-line"><${Badge} tone=${toneOf(status)}>${status}<//>
+    <span class="quiet">${latency(milliseconds)}</span></p>
   <details class="detail"><summary>${counted(Object.keys(headers).length, "header")}</summary>
-    <dl class="headers">${Object.entries(headers).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+    <dl class="headers">${Object.entries(headers).map(([name, value]) => html`
+      <div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
   </details>
   <${Body} body=${body} />`;
 
-const arrows = { in: ["→", "sent"], out: ["←", "received"] };
+/** The directions of packets, as the console sees them. */
+const arrows = { out: ["→", "sent"], in: ["←", "received"] };
+
+const Packet = ({ direction, at, packet }) => html`<details>
+  <summary><span title=${arrows[direction][1]}>${arrows[direction][0]}</span>
+    ${" "}<span class="quiet">${exactTime(at)}</span>
+    ${" "}<code>${packet?.type ?? ""}</code> ${packetSummary(packet)}</summary>
+  <${JSONView} value=${packet} depth=${4} />
+</details>`;
 
 /** The packets of a socket, those that were sent and those that came. */
-const Packets = ({ packets }) => (packets.length
-  ? html`<ol class="socket-packets">${packets.map(({ direction, at, packet }, index) => html`<li key=${index}>
-      <details><summary><span title=${arrows[direction][1]}>${arrows[direction][0]}</span> <span class="quiet">${exactTime(at)}</span>
-        ${" "}<code>${packet?.type ?? ""}</code> ${packetSummary(packet)}</summary><${JSONView} value=${packet} depth=${4} /></details></li>`)}</ol>
-    <${Copy} text=${JSON.stringify(packets, null, 2)} label="Copy the packets" isVisible />`
-  : html`<p class="quiet">No packet came.</p>`);
+const Packets = ({ packets, closed }) => html`
+  ${packets.length === 0 && html`<p class="quiet">No packet came.</p>`}
+  ${packets.length > 0 && html`
+    <ol class="socket-packets">${packets.map((one, index) => html`<li key=${index}><${Packet} ...${one} /></li>`)}</ol>
+    <${Copy} text=${JSON.stringify(packets, null, 2)} label="Copy the packets" isVisible />`}
+  ${closed && html`<p class="socket-end"><${Badge} tone="warn">closed<//> The gateway closed the socket:
+    ${" "}${[closed.code, closed.reason].filter(Boolean).join(" ") || "without a code"}</p>`}`;
 
 /** What became of the last call. */
 export const Outcome = ({ outcome }) => html`<${Panel} title="Answer">
   <div aria-live="polite">${!outcome ? html`<${Empty} title="Nothing was sent yet" icon="try" />`
     : outcome.error ? html`<${Failure} error=${outcome.error} />`
-    : outcome.packets ? html`<${Packets} packets=${outcome.packets} />`
+    : outcome.packets ? html`<${Packets} ...${outcome} />`
     : html`<${Answer} answer=${outcome} />`}</div>
 <//>`;

@@ -14,7 +14,7 @@ function limits({ schema, deprecated }) {
   const { type, format, minimum, maximum, maxLength, default: preset } = schema;
   return [
     deprecated && "deprecated", format ?? (type === "string" ? undefined : type),
-    minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}` : minimum !== undefined && `at least ${minimum}`,
+    minimum !== undefined && (maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`),
     maxLength && `at most ${maxLength} long`, preset !== undefined && `${preset} by default`,
   ].filter(Boolean).join(", ");
 }
@@ -27,7 +27,8 @@ function Parameter({ parameter, value, onChange, error }) {
   const choices = schema.enum ?? (schema.type === "boolean" ? [true, false] : undefined);
   if (choices) {
     const options = choices.map((choice) => [String(choice), String(choice)]);
-    return html`<${SelectField} ...${{ label, hint, error, value, onChange }} options=${required ? options : [["", "not sent"], ...options]} />`;
+    return html`<${SelectField} ...${{ label, hint, error, value, onChange }}
+      options=${required ? options : [["", "not sent"], ...options]} />`;
   }
   return html`<${TextField} ...${{ label, hint, error, value, onChange }} class="mono" placeholder=${example ?? ""} />`;
 }
@@ -37,7 +38,8 @@ export const Parameters = ({ call, values, setValue, wrong }) => places.map(([pl
   const own = (call.parameters ?? []).filter((one) => one.in === place);
   return own.length > 0 && html`<fieldset key=${place} class="parameters"><legend>${title}</legend>
     ${own.map((one) => html`<${Parameter} key=${keyOf(one)} parameter=${one} value=${values[keyOf(one)] ?? ""}
-      error=${wrong.includes(one.name) ? "This is needed." : undefined} onChange=${(value) => setValue(keyOf(one), value)} />`)}
+      error=${wrong.includes(one.name) ? "This is needed." : undefined}
+      onChange=${(value) => setValue(keyOf(one), value)} />`)}
   </fieldset>`;
 });
 
@@ -51,10 +53,13 @@ export function Body({ call, body, setBody }) {
   const examples = examplesOf(call);
   const format = () => setBody(JSON.stringify(JSON.parse(body), null, 2));
   return html`<fieldset class="parameters"><legend>Body</legend>
-    <${TextArea} label=${html`<code>${type}</code>`} rows="10" class="mono" value=${body} onChange=${setBody} error=${complaint ?? undefined} />
+    <${TextArea} label=${html`<code>${type}</code>`} rows="10" class="mono" value=${body} onChange=${setBody}
+      error=${complaint ?? undefined} />
     <div class="actions">
-      ${examples.map(({ name, body: example }) => html`<${Button} key=${name} onClick=${() => setBody(bodyText(example))}>${examples.length > 1 ? name : "Example"}<//>`)}
-      ${/json/.test(type) && html`<${Button} disabled=${Boolean(complaint) || !body.trim()} onClick=${format}>Format<//>`}
+      ${examples.map(({ name, body: example }) => html`<${Button} key=${name}
+        onClick=${() => setBody(bodyText(example))}>${examples.length > 1 ? name : "Example"}<//>`)}
+      ${/json/.test(type) && html`<${Button} disabled=${Boolean(complaint) || !body.trim()}
+        onClick=${format}>Format<//>`}
       <${Button} onClick=${() => setBody("")}>Clear<//>
     </div>
   </fieldset>`;
@@ -68,4 +73,5 @@ export const sendByKey = (event) => {
 /** A field for a secret, which is neither stored nor shown. */
 export const SecretField = ({ label, hint, error, value, onChange }) => html`
   <${Field} ...${{ label, hint, error }}>${(attributes) => html`
-    <input type="password" autocomplete="off" class="mono" ...${attributes} value=${value} onInput=${(event) => onChange(event.currentTarget.value)} />`}<//>`;
+    <input type="password" autocomplete="off" class="mono" ...${attributes} value=${value}
+      onInput=${(event) => onChange(event.currentTarget.value)} />`}<//>`;

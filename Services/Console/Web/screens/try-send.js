@@ -2,7 +2,8 @@
 import { exchange, post, serverPath } from "../api.js";
 
 /** Headers of an answer that say something about the call; the others are of the console. */
-const shown = ["content-type", "layer-count", "link", "location", "strata-position", "strata-user-position", "etag", "retry-after"];
+const shown = ["content-type", "layer-count", "link", "location", "strata-position", "strata-user-position", "etag",
+  "retry-after"];
 
 /**
  * Calls the Server API with the console's token.

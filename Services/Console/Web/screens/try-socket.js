@@ -13,6 +13,9 @@ import { sendFrames } from "./try-send.js";
 
 const lengths = [1, 2, 5, 10].map((seconds) => [String(seconds), counted(seconds, "second")]);
 
+/** The maximum number of frames that the console sends at once. */
+const mostFrames = 20;
+
 /** The text of a frame on one line, or undefined if it is no JSON. */
 const frameOf = (text) => {
   try {
@@ -22,14 +25,20 @@ const frameOf = (text) => {
   }
 };
 
-const Frames = ({ frames, setFrames }) => html`<fieldset class="parameters"><legend>Frames, sent in this order</legend>
+function Frames({ frames, setFrames }) {
+  const change = (index) => (text) => setFrames(frames.map((old, place) => (place === index ? text : old)));
+  const remove = (index) => setFrames(frames.filter((_, place) => place !== index));
+  return html`<fieldset class="parameters"><legend>Frames, sent in this order</legend>
   ${frames.map((frame, index) => html`<div key=${index} class="frame">
-    <${TextArea} label=${`Frame ${index + 1}`} rows="8" class="mono" value=${frame} error=${frameOf(frame) === undefined ? "The frame is no JSON." : undefined}
-      onChange=${(text) => setFrames(frames.map((old, place) => (place === index ? text : old)))} />
-    ${frames.length > 1 && html`<${Button} onClick=${() => setFrames(frames.filter((_, place) => place !== index))}>Remove<//>`}
+    <${TextArea} label=${`Frame ${index + 1}`} rows="8" class="mono" value=${frame}
+      error=${frameOf(frame) === undefined ? "The frame is no JSON." : undefined}
+      onChange=${change(index)} />
+    ${frames.length > 1 && html`<${Button} onClick=${() => remove(index)}>Remove<//>`}
   </div>`)}
-  <div class="actions"><${Button} icon="plus" onClick=${() => setFrames([...frames, frames.at(-1)])}>Add a frame<//></div>
+  <div class="actions"><${Button} icon="plus" disabled=${frames.length >= mostFrames}
+    onClick=${() => setFrames([...frames, frames.at(-1)])}>Add a frame<//></div>
 </fieldset>`;
+}
 
 /** A form that opens a socket, sends frames and shows what comes. */
 export function SocketCall({ call, caller, change }) {
@@ -54,16 +63,20 @@ export function SocketCall({ call, caller, change }) {
       ${call.description && html`<p class="call-text"><${Description} text=${call.description} /></p>`}
       <form class="form" onSubmit=${submit} onKeyDown=${sendByKey}>
         <${SecretField} label="Session token" value=${caller.session} onChange=${(session) => change({ session })}
-          hint="Used for this socket, never stored and never noted" error=${isTouched && !caller.session ? "This is needed." : undefined} />
+          hint="Used for this socket, never stored and never noted"
+          error=${isTouched && !caller.session ? "This is needed." : undefined} />
         <${SelectField} label="Open for" options=${lengths} value=${seconds} onChange=${setSeconds} />
         <${Frames} ...${{ frames, setFrames }} />
         <footer class="form-foot">${isOperator
-          ? html`<${Button} type="submit" kind="primary" isBusy=${isSending}>${isSending ? "The socket is open" : "Open and send"}<//>`
-          : html`<p class="quiet">Only operators may open a socket. The line below works with a session of your own.</p>`}</footer>
+          ? html`<${Button} type="submit" kind="primary" isBusy=${isSending}>
+            ${isSending ? "The socket is open" : "Open and send"}<//>`
+          : html`<p class="quiet">
+              Only operators may open a socket. The line below works with a session of your own.</p>`}</footer>
       </form>
     <//>
     <${Outcome} outcome=${outcome} />
-    <${Panel} title="As a command" note="Needs STRATA, a gateway's URL, and SESSION" actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
+    <${Panel} title="As a command" note="Needs STRATA, a gateway's URL, and SESSION"
+      actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
       <${Code}>${line}<//><//>
   </div>`;
 }

@@ -51,7 +51,8 @@ async function collect(app, user, signal, onProgress) {
     text = "";
   };
   const show = (progress) => onProgress({ ...progress, size: size + text.length });
-  for await (const piece of exportUser({ user, now: new Date().toISOString(), ...source(app, user, signal), onProgress: show })) {
+  const given = { user, now: new Date().toISOString(), onProgress: show, ...source(app, user, signal) };
+  for await (const piece of exportUser(given)) {
     text += piece;
     if (text.length >= blockSize) keep();
   }
@@ -83,11 +84,15 @@ export function Export({ app, user, onClose }) {
   const { progress, error, isDone } = state;
   return html`<${Dialog} title=${`Export ${user}`} onClose=${onClose}>
     <div class="prose">
-      <p>${isDone ? "The file was saved." : "One JSON file with the identity, sessions, blocks, following, announcements, and every conversation with the messages that the user can see."}</p>
-      <p role="status"><strong>${counted(progress.conversations, "conversation")}</strong>, ${counted(progress.messages, "message")},
+      ${isDone ? html`<p>The file was saved.</p>`
+        : html`<p>One JSON file with the identity, sessions, blocks, following, announcements, and every conversation
+            with the messages that the user can see.</p>`}
+      <p role="status"><strong>${counted(progress.conversations, "conversation")}</strong>,
+        ${" "}${counted(progress.messages, "message")},
         ${" "}${bytes(progress.size)}${!isDone && !error && " so far"}</p>
       ${!isDone && !error && html`<progress aria-label="The export is running"></progress>`}
-      ${isDone && html`<p class="quiet">The file has personal data. Content is named in it; its addresses work for some hours only.</p>`}
+      ${isDone && html`<p class="quiet">The file has personal data. Content is named in it; its addresses work for
+        some hours only.</p>`}
     </div>
     ${error && html`<${Failure} error=${error} retry=${begin} />`}
     <footer class="form-foot"><${Button} onClick=${onClose}>${isDone ? "Close" : "Cancel"}<//></footer>

@@ -50,8 +50,8 @@ const Erasure = ({ app, user, done, onClose }) => html`
     <p>This cannot be undone. What goes:</p>
     <ul class="bullets">
       <li>at once: sessions, push tokens, badge, following, the identity, and delayed messages;</li>
-      <li>soon after: the parts of all messages that <strong>${user}</strong> sent, their announcements and blocks, content that nobody
-        else has sent on, and attempts of webhooks that concern the user;</li>
+      <li>soon after: the parts of all messages that <strong>${user}</strong> sent, their announcements and blocks,
+        content that nobody else has sent on, and attempts of webhooks that concern the user;</li>
       <li>after a minute: what a device that was still signed in wrote meanwhile.</li>
     </ul>
     <p>The id stays as a participant and as the sender of empty messages. Backups are not touched.</p><//>`;
@@ -76,7 +76,8 @@ export function Screen({ params: { app, user } }) {
   const state = useData((signal) => report("user", { app, user }, signal), inputs);
   const identity = useData((signal) => orNull(server(app, "GET", path`/users/${user}/identity`, { signal })), inputs);
   const badge = useData((signal) => orNull(server(app, "GET", path`/users/${user}/badge`, { signal })), inputs);
-  const presence = useData((signal) => get(path`/api/apps/${app}/users/${user}/presence`, undefined, signal), inputs, { every: presencePeriod });
+  const presence = useData((signal) => get(path`/api/apps/${app}/users/${user}/presence`, undefined, signal), inputs,
+    { every: presencePeriod });
   const { data: facts } = state;
   const isMissing = facts === undefined && state.error?.status === 404;
   const Shown = dialogs[dialog];
@@ -88,14 +89,16 @@ export function Screen({ params: { app, user } }) {
     actions=${facts && html`<${Actions} ...${{ app, user, facts }} open=${setDialog} />`}>
     ${isMissing ? html`<${Panel}><${Empty} title="No such user" icon="users"
         action=${html`<a class="button" href=${link("apps", app, "users")}>All users</a>`}>
-        The app has not heard of <code>${user}</code>. A user exists once they sign in, or another user or the app's server names them.<//><//>`
+        The app has not heard of <code>${user}</code>. A user exists once they sign in, or another user or the app's
+        server names them.<//><//>`
       : html`<${Loaded} state=${state}>${(data) => html`
       <p class="user-id quiet">User id <${ID} id=${user} isFull /></p>
       <div class="columns"><${Identity} state=${identity} /><${Figures} facts=${data} badge=${badge.data} /></div>
       <${Conversations} ...${{ app, user }} />
       <${Sessions} ...${{ app, user, version }} />
       <div class="columns"><${Devices} tokens=${data.push_tokens} /><${Blocks} ...${{ app, user }} /></div>`}<//>`}
-    ${Shown && html`<${Shown} ...${{ app, user }} isSuspended=${facts?.suspended} done=${() => setVersion((old) => old + 1)}
+    ${Shown && html`<${Shown} ...${{ app, user }} isSuspended=${facts?.suspended}
+      done=${() => setVersion((old) => old + 1)}
       onClose=${() => setDialog(null)} />`}
   <//>`;
 }

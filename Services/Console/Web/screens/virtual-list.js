@@ -50,7 +50,8 @@ export function useIsNarrow() {
  *   `onEnd`: called near the end; `isFollowing`: the last row stays in sight until the reader scrolls up
  */
 export function VirtualList({
-  label, rows, rowHeight, keyOf, role = "listbox", attributesOf = () => ({}), onKey, onEnd, isFollowing, children, ...rest
+  label, rows, rowHeight, keyOf, role = "listbox", attributesOf = () => ({}), onKey, onEnd, isFollowing,
+  children, ...rest
 }) {
   const box = useRef(null);
   const id = useIdentifier();
@@ -89,7 +90,8 @@ export function VirtualList({
       <div role="presentation" style=${{ height: `${first * rowHeight}px` }}></div>
       ${rows.slice(first, first + shown).map((row, offset) => {
         const index = first + offset;
-        return html`<div key=${keyOf(row)} id=${`${id}-${index}`} role=${itemRole} aria-rowindex=${role === "treegrid" ? index + 1 : undefined}
+        return html`<div key=${keyOf(row)} id=${`${id}-${index}`} role=${itemRole}
+          aria-rowindex=${role === "treegrid" ? index + 1 : undefined}
           ...${attributesOf(row)} data-active=${index === active ? "" : undefined} style=${{ height: `${rowHeight}px` }}
           onPointerDown=${() => setActive(index)}>${children(row, index === active)}</div>`;
       })}

@@ -18,7 +18,8 @@ export const statusTones = { active: "good", unverified: "warn", inactive: "bad"
 const hookPath = (webhook) => path`/webhooks/${lastPart(webhook.id)}`;
 
 /** The answer of a receiver to one attempt. */
-const Answer = ({ attempt }) => html`<${Badge} tone=${attempt.delivered ? "good" : "bad"}>${attempt.response_status ?? "no answer"}<//>`;
+const Answer = ({ attempt }) => html`<${Badge} tone=${attempt.delivered ? "good" : "bad"}>
+  ${attempt.response_status ?? "no answer"}<//>`;
 
 const attemptColumns = [
   { title: "Attempt", kind: "main", cell: (one) => `#${number(one.attempt)}` },
@@ -39,8 +40,11 @@ function Subject({ app, event }) {
 /** The dialog with all attempts of an event. */
 function Event({ app, event, onClose }) {
   return html`<${Dialog} title=${event.type} onClose=${onClose} isWide>
-    <${Facts} items=${[["Event", html`<${ID} id=${event.id} isFull />`], ["Created", html`<${Time} at=${event.createdAt} />`]]} />
-    <${Table} label="Attempts" rows=${event.attempts} keyOf=${(one) => `${one.attempt} ${one.attempted_at}`} columns=${attemptColumns} />
+    <${Facts} items=${[
+      ["Event", html`<${ID} id=${event.id} isFull />`], ["Created", html`<${Time} at=${event.createdAt} />`],
+    ]} />
+    <${Table} label="Attempts" rows=${event.attempts} keyOf=${(one) => `${one.attempt} ${one.attempted_at}`}
+      columns=${attemptColumns} />
     ${objectPath(event) && html`<${Subject} ...${{ app, event }} />`}
   <//>`;
 }
@@ -65,8 +69,10 @@ function eventColumns({ app, webhook, isOperator, open, reload }) {
     { title: "Attempts", align: "end", cell: (event) => number(event.last.attempt) },
     { title: "Answer", cell: (event) => html`<${Answer} attempt=${event.last} />` },
     { title: "Latency", align: "end", cell: (event) => latency(event.last.latency_ms) },
-    { title: "Error", kind: "wide", cell: (event) => event.last.error || (event.isDelivered ? "" : "Not delivered yet") },
-    isOperator && { title: "Actions", isHidden: true, kind: "actions", cell: (event) => html`<${Again} ...${{ app, webhook, event, done: reload }} />` },
+    { title: "Error", kind: "wide", cell: ({ last, isDelivered }) =>
+        last.error || (isDelivered ? "" : "Not delivered yet") },
+    isOperator && { title: "Actions", isHidden: true, kind: "actions", cell: (event) =>
+      html`<${Again} ...${{ app, webhook, event, done: reload }} />` },
   ].filter(Boolean);
 }
 
@@ -76,21 +82,27 @@ function Deliveries({ app, webhook }) {
   const [opened, setOpened] = useState(null);
   const [onlyFailed, setOnlyFailed] = useState(false);
   const state = useData((signal) =>
-    serverPage(app, `${hookPath(webhook)}/deliveries`, { accept: types.webhooks, signal }), [app, webhook.id], { every: period });
+    serverPage(app, `${hookPath(webhook)}/deliveries`, { accept: types.webhooks, signal }),
+  [app, webhook.id], { every: period });
   const attempts = state.data?.items ?? [];
   const facts = deliveryFacts(attempts);
   const events = eventsOf(attempts).filter((event) => !onlyFailed || !event.isDelivered);
   const note = attempts.length > 0 && [
-    counted(facts.attempts, "attempt"), `${number(facts.failed)} failed`, facts.median !== null && `median ${latency(facts.median)}`,
+    counted(facts.attempts, "attempt"),
+    `${number(facts.failed)} failed`,
+    facts.median !== null && `median ${latency(facts.median)}`,
   ].filter(Boolean).join(" · ");
-  const empty = html`<${Empty} title="No deliveries within seven days" icon="webhooks">They appear here when an event of this webhook happens.<//>`;
+  const empty = html`<${Empty} title="No deliveries within seven days" icon="webhooks">
+    They appear here when an event of this webhook happens.<//>`;
   return html`<${Panel} title="Deliveries" note=${note} isFlush actions=${attempts.length > 0 && html`
-      <${Button} aria-pressed=${onlyFailed} onClick=${() => setOnlyFailed(!onlyFailed)}>${onlyFailed ? "Show all" : "Only undelivered"}<//>`}>
+      <${Button} aria-pressed=${onlyFailed} onClick=${() => setOnlyFailed(!onlyFailed)}>
+        ${onlyFailed ? "Show all" : "Only undelivered"}<//>`}>
     <${Loaded} state=${state} empty=${empty} isEmpty=${({ items }) => items.length === 0}>${() => (events.length
       ? html`<${Table} label="Deliveries" rows=${events} keyOf=${(event) => event.id}
           columns=${eventColumns({ app, webhook, isOperator, open: setOpened, reload: state.reload })} />`
       : html`<${Empty} title="Every event was delivered" icon="check" />`)}<//>
-    ${opened && html`<${Event} app=${app} event=${events.find((event) => event.id === opened.id) ?? opened} onClose=${() => setOpened(null)} />`}
+    ${opened && html`<${Event} app=${app} event=${events.find((event) => event.id === opened.id) ?? opened}
+      onClose=${() => setOpened(null)} />`}
   <//>`;
 }
 
@@ -102,7 +114,8 @@ function Test({ app, webhook }) {
     setResult(await post(path`/api/apps/${app}/webhooks/${lastPart(webhook.id)}/test`));
   });
   return html`<${Button} isBusy=${test.isRunning} onClick=${test.run}>${test.isRunning ? "Sending" : "Send a test"}<//>
-    ${result && html`<span role="status" class="test-result"><${Badge} tone=${result.error ? "bad" : "good"}>${result.status || "no answer"}<//>
+    ${result && html`<span role="status" class="test-result">
+      <${Badge} tone=${result.error ? "bad" : "good"}>${result.status || "no answer"}<//>
       <span>${latency(result.latency_ms)}${result.error && `: ${result.error}`}</span></span>`}
     ${test.error && html`<span role="alert" class="field-error">${test.error.message}</span>`}`;
 }
@@ -110,7 +123,7 @@ function Test({ app, webhook }) {
 const questions = {
   pause: {
     title: "Pause this webhook?", action: "Pause", done: "The webhook is paused", isDangerous: true,
-    text: "No further events are recorded. Undelivered ones are kept for seven days, and are sent when the webhook is activated again.",
+    text: "No further events are recorded. Undelivered ones are kept for seven days, and sent once it is active again.",
     run: (app, webhook) => server(app, "POST", `${hookPath(webhook)}/deactivate`, { accept: types.webhooks }),
   },
   activate: {
@@ -155,14 +168,18 @@ export function Webhook({ app, webhook, changed }) {
       actions=${isOperator && html`<${Actions} ...${{ app, webhook }} ask=${setQuestion} />`}>
       ${webhook.status_reason && html`<${Failure} error=${{ message: webhook.status_reason }} />`}
       <${Facts} items=${[
-        ["Target", html`<span class="id"><code class="target">${webhook.target_url}</code><${Copy} text=${webhook.target_url} label="Copy the URL" /></span>`],
+        ["Target", html`<span class="id"><code class="target">${webhook.target_url}</code>
+          <${Copy} text=${webhook.target_url} label="Copy the URL" /></span>`],
         ["Id", html`<${ID} id=${lastPart(webhook.id)} isFull />`],
         ["Version", webhook.version],
-        ["Events", html`<span class="badges">${webhook.events.map((name) => html`<${Badge} key=${name}>${name}<//>`)}</span>`],
-        config.length > 0 && ["Config", config.map(([key, value]) => html`<div key=${key}><code>${key}=${value}</code></div>`)],
+        ["Events", html`<span class="badges">${webhook.events.map((name) =>
+          html`<${Badge} key=${name}>${name}<//>`)}</span>`],
+        config.length > 0 && ["Config", config.map(([key, value]) => html`
+          <div key=${key}><code>${key}=${value}</code></div>`)],
         ["Registered", html`<${Time} at=${webhook.created_at} />`],
       ]} />
     <//>
     <${Deliveries} key=${webhook.id} ...${{ app, webhook }} />
-    ${question && html`<${Question} ...${{ app, webhook }} name=${question} done=${changed} onClose=${() => setQuestion(null)} />`}`;
+    ${question && html`<${Question} ...${{ app, webhook }} name=${question} done=${changed}
+      onClose=${() => setQuestion(null)} />`}`;
 }

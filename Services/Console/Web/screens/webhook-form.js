@@ -42,7 +42,10 @@ function Events({ version, events, setEvents, error }) {
   </fieldset>`;
 }
 
-/** The dialog that registers a webhook. @param {{app: string, done: (webhook: object) => void, onClose: () => void}} props */
+/**
+ * The dialog that registers a webhook.
+ * @param {{app: string, done: (webhook: object) => void, onClose: () => void}} props
+ */
 export function NewWebhook({ app, done, onClose }) {
   const [version, setVersion] = useState(versions[0]);
   const [target, setTarget] = useState("");
@@ -51,7 +54,8 @@ export function NewWebhook({ app, done, onClose }) {
   const [config, setConfig] = useState("");
   const [isTouched, setTouched] = useState(false);
   const action = useAction(async () => {
-    const body = { version, target_url: target.trim(), events, secret, ...(config.trim() && { config: configOf(config) }) };
+    const given = config.trim() && { config: configOf(config) };
+    const body = { version, target_url: target.trim(), events, secret, ...given };
     done(await server(app, "POST", "/webhooks", { body, accept: types.webhooks }));
   });
   const problems = {
@@ -66,13 +70,16 @@ export function NewWebhook({ app, done, onClose }) {
     if (!Object.values(problems).some(Boolean) && (await action.run())) onClose();
   };
   return html`<${Dialog} title="Register a webhook" onClose=${onClose} isWide>
-    <${Form} onSubmit=${register} action=${action} submit="Register" fields=${Object.keys(problems)} onCancel=${onClose}>
-      <${TextField} label="Target URL" type="url" value=${target} onChange=${setTarget} autofocus error=${problem("target_url")}
-        placeholder="https://bot.example.org/hook" hint="It is asked with a challenge, and must answer 200 with the same text" />
+    <${Form} onSubmit=${register} action=${action} submit="Register" fields=${Object.keys(problems)}
+      onCancel=${onClose}>
+      <${TextField} label="Target URL" type="url" value=${target} onChange=${setTarget} autofocus
+        error=${problem("target_url")} placeholder="https://bot.example.org/hook"
+        hint="It is asked with a challenge, and must answer 200 with the same text" />
       <${SelectField} label="Version of the payloads" options=${versions.map((one) => [one, one])} value=${version}
         onChange=${(value) => { setVersion(value); setEvents([]); }} />
       <${Events} ...${{ version, events, setEvents }} error=${problem("events")} />
-      <div class="with-button"><${TextField} label="Secret" class="mono" value=${secret} onChange=${setSecret} error=${problem("secret")}
+      <div class="with-button"><${TextField} label="Secret" class="mono" value=${secret} onChange=${setSecret}
+        error=${problem("secret")}
         hint="It signs the payloads and is never shown again" /><${Copy} text=${secret} label="Copy" isVisible /></div>
       <${TextArea} label="Config" rows="3" value=${config} onChange=${setConfig} error=${problem("config")}
         hint="Lines of key=value that come with each event; may be empty" />

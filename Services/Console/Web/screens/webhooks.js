@@ -30,7 +30,8 @@ const columns = (app) => [
 ];
 
 const List = ({ app, webhooks, isOperator, create }) => (webhooks.length
-  ? html`<${Panel} title="Webhooks" isFlush><${Table} label="Webhooks" rows=${webhooks} keyOf=${uuidOf} columns=${columns(app)} /><//>`
+  ? html`<${Panel} title="Webhooks" isFlush><${Table} label="Webhooks" rows=${webhooks} keyOf=${uuidOf}
+    columns=${columns(app)} /><//>`
   : html`<${Panel}><${Empty} title="No webhooks yet" icon="webhooks"
       action=${isOperator && html`<${Button} kind="primary" onClick=${create}>Register a webhook<//>`}>
       A webhook is a URL of the app's server that is told of messages, receipts and other events.<//><//>`);
@@ -38,7 +39,8 @@ const List = ({ app, webhooks, isOperator, create }) => (webhooks.length
 export function Screen({ params: { app }, query }) {
   const isOperator = useIsOperator();
   const [isCreating, setCreating] = useState(false);
-  const state = useData((signal) => server(app, "GET", "/webhooks", { accept: types.webhooks, signal }), [app], { every: period });
+  const state = useData((signal) => server(app, "GET", "/webhooks", { accept: types.webhooks, signal }), [app],
+    { every: period });
   const chosen = query.webhook && state.data?.find((webhook) => uuidOf(webhook) === query.webhook);
   const create = () => setCreating(true);
   const registered = (webhook) => {
@@ -52,10 +54,13 @@ export function Screen({ params: { app }, query }) {
   };
   const title = query.webhook && (chosen ? hostOf(chosen.target_url) : "Webhook");
   return html`<${AppPage} id=${app} tab="webhooks" title=${title || undefined}
-    actions=${isOperator && !query.webhook && html`<${Button} kind="primary" icon="plus" onClick=${create}>Register<//>`}>
-    <${Loaded} state=${state}>${(webhooks) => (!query.webhook ? html`<${List} ...${{ app, webhooks, isOperator, create }} />`
+    actions=${isOperator && !query.webhook && html`<${Button} kind="primary" icon="plus"
+      onClick=${create}>Register<//>`}>
+    <${Loaded} state=${state}>${(webhooks) => (!query.webhook
+      ? html`<${List} ...${{ app, webhooks, isOperator, create }} />`
       : chosen ? html`<${Webhook} ...${{ app, webhook: chosen, changed }} />`
-      : html`<${Panel}><${Empty} title="No such webhook" icon="webhooks" action=${html`<a class="button" href=${address(app)}>All webhooks</a>`}>
+      : html`<${Panel}><${Empty} title="No such webhook" icon="webhooks"
+        action=${html`<a class="button" href=${address(app)}>All webhooks</a>`}>
           It was deleted, or the address is wrong.<//><//>`)}<//>
     ${isCreating && html`<${NewWebhook} app=${app} done=${registered} onClose=${() => setCreating(false)} />`}
   <//>`;
