@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Crypto
+import CryptoExtras
+import CryptoExtras
 import Foundation
 import StrataModel
 import SwiftProtobuf

@@ -183,7 +183,7 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben"]).id
                 let message = try await calls.send(id)
-                try await calls.receipt(.delivered, message.id, by: "ben")
+                try await calls.receipt(.delivery, message.id, by: "ben")
                 try await calls.patch(id, metadata: [set("a.b", "1")])
                 try await calls.patch(id, metadata: [delete("a")])
                 try await calls.patch(id, [add("cleo"), remove("ben")])
