@@ -3,6 +3,7 @@
 import Foundation
 import ProtocolClient
 import ServiceKit
+import StrataCommand
 import TestCluster
 import TestTiers
 import Testing
