@@ -111,7 +111,8 @@ let checks: [Target] = [
     tests(
         "ServiceKitTests",
         [
-            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging,
+            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, hummingbird, nioCore, nioPosix, nioHTTP1,
+            logging,
             metrics, coreMetrics, lifecycle,
             configuration,
         ]),
@@ -144,6 +145,12 @@ let checks: [Target] = [
             asyncHTTPClient, crypto, nioCore, nioPosix, nioHTTP1, nioSSL, logging,
         ]),
     tests(
+        "ConsoleTests",
+        [
+            "Console", "Contracts", "DatabaseKit", "Postgres", "RPC", "ServiceKit", "StrataModel", "TestSupport",
+            asyncHTTPClient, hummingbird, httpTypes, nioCore, nioEmbedded, nioHTTP1, logging,
+        ]),
+    tests(
         "GatewayTests",
         [
             "CAllocationCounter", "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts",
@@ -172,7 +179,8 @@ let checks: [Target] = [
     tests(
         "StrataTests",
         [
-            "StrataCommand", "StrataModel", "TestCluster", "TestSupport", "Postgres", "RPC", "LocalServers", nioCore,
+            "StrataCommand", "StrataModel", "DatabaseKit", "TestCluster", "TestSupport", "Postgres", "RPC",
+            "LocalServers", nioCore,
             nioPosix, argumentParser,
             cryptoExtras, x509, swiftASN1,
         ]),
@@ -237,6 +245,7 @@ let package = Package(
         .executable(name: "metadata", targets: ["Metadata"]),
         .executable(name: "presence", targets: ["Presence"]),
         .executable(name: "webhooks", targets: ["Webhooks"]),
+        .executable(name: "console", targets: ["Console"]),
         .executable(name: "strata", targets: ["StrataMain"]),
         .executable(name: "soak", targets: ["Soak"]),
     ]
@@ -297,7 +306,8 @@ let package = Package(
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
+                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL,
+                crypto, logging,
                 metrics, coreMetrics,
                 lifecycle,
                 unixSignals,
@@ -306,12 +316,14 @@ let package = Package(
             ]),
         library(
             "DatabaseKit", "Shared/DatabaseKit",
-            ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
+            ["StrataModel", "Postgres", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
-        // These embed files of Shared/Schema/ and docs/, with a directive that C has had since C23.
+        // These embed files of Shared/Schema/, docs/ and Services/Console/Web/, with a directive that C has had since C23.
         .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),
         library("Schema", "Shared/Schema", ["CSchema", "Postgres"], exclude: ["Tables", "Functions"]),
         .target(name: "CProtocolDocs", path: "docs/CProtocolDocs", cSettings: [.disableWarning("c23-extensions")]),
+        .target(
+            name: "CConsoleWeb", path: "Services/Console/CConsoleWeb", cSettings: [.disableWarning("c23-extensions")]),
         library("ProtocolDocs", "docs/ProtocolDocs", ["CProtocolDocs", nioCore, crypto]),
         library("LocalServers", "Shared/LocalServers", [subprocess, systemPackage, logging]),
         library(
@@ -370,11 +382,19 @@ let package = Package(
                 crypto,
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
             ]),
+        // The pages of operators, on a port of their own. It has no right to apps' data but that of the services it calls.
+        executable(
+            "Console", "Services/Console",
+            [
+                "CConsoleWeb", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres",
+                "Redis", "ServiceKit", "ProtocolClient", hummingbird, hummingbirdCore, asyncHTTPClient, swiftProtobuf,
+                crypto, cryptoExtras, nioCore, nioPosix, nioHTTP1, httpTypes, logging, metrics, lifecycle,
+            ], exclude: ["CConsoleWeb", "Web", "Web.test"]),
         library(
             "StrataCommand", "Tools/strata",
             [
-                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "Postgres", "Schema", "LocalServers",
-                "ProtocolClient", swiftProtobuf,
+                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "Schema",
+                "LocalServers", "ProtocolClient", swiftProtobuf,
                 jwtKit,
                 crypto, cryptoExtras,
                 x509, swiftASN1,

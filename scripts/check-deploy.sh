@@ -206,7 +206,8 @@ chart() {
     "$python/python" scripts/check_chart.py helm "$work/objects.yaml" "$work/chart" && schemas "$work"/chart/{default,all}.yaml
 }
 
-# Only webhooks, and the receiver of its test, are in a network through which they can reach others.
+# Only webhooks, and the receiver of its test, are in a network through which they can reach others. The console is
+# published on this machine only, and shares no network with the edge.
 networks() {
     "$python/python" - <<'END'
 import sys
@@ -228,6 +229,13 @@ for name, service in compose["services"].items():
             problems.append(f"docker-compose.yml: {name} can reach other networks through {network}")
         if not translates and not service.get("ports"):
             problems.append(f"docker-compose.yml: {name} publishes no port and must not be in {network}")
+console, edge = compose["services"]["console"], compose["services"]["edge"]
+if shared := set(console["networks"]) & set(edge["networks"]):
+    problems.append(f"docker-compose.yml: the edge reaches the console through {', '.join(sorted(shared))}")
+if not all(port.startswith("127.0.0.1:") for port in console["ports"]):
+    problems.append("docker-compose.yml: the console is published on other addresses than 127.0.0.1")
+if console.get("profiles") != ["console"]:
+    problems.append("docker-compose.yml: the console starts without its profile")
 sys.exit("\n".join(problems) or None)
 END
 }

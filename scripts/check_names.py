@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-PARTS = ["gateway", "conversations", "metadata", "presence", "webhooks", "rpc_client", "rpc_server", "redis", "postgres", "process"]
+PARTS = ["gateway", "conversations", "metadata", "presence", "webhooks", "console", "rpc_client", "rpc_server", "redis", "postgres", "process"]
 METRIC = re.compile(rf"^(?:strata_(?:{'|'.join(PARTS)})_[a-z_]+|\\\(target\.metricPrefix\)_[a-z_]+)$")
 MADE = re.compile(r'\b(?:Counter|Gauge|Meter|Timer|Recorder)\(\s*label: "([^"]*)')
 PREFIX = re.compile(r'(?:metricPrefix = |RPCMetrics\(\s*prefix: )"([^"]*)"')
@@ -22,7 +22,7 @@ LOGGED = re.compile(r"metadata: (?:error\.map \{ )?\[(?=\s*\")((?:\"[^\"]*\"|[^\
 KEY = re.compile(r"(?:^|,)\s*\"([^\"\\]*)\":")
 SET = re.compile(r"\bmetadata(?:Key: |\[)\"([^\"]+)\"\](?= =)|\[metadataKey: \"([^\"]+)\"\]|merged\[\"([^\"]+)\"\] =")
 READ = re.compile(r"\b(?:strata|rpc|redis|typing|presence|metadata)_[a-z_]+_(?:total|bytes|seconds|seconds_bucket|seconds_count|seconds_sum|up|depth|size)\b")
-SOURCES = ["Shared/*", "Services/Gateway", "Services/Conversations", "Services/Metadata", "Services/Presence", "Services/Webhooks"]
+SOURCES = ["Shared/*", "Services/Gateway", "Services/Conversations", "Services/Metadata", "Services/Presence", "Services/Webhooks", "Services/Console"]
 TABLE = "docs/operating.md"
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that all places name the same version.
 
-1. The version of Strata has one source, `StrataVersion.current`. The newest section of CHANGELOG.md, the label of the image and the Helm chart must name it.
+1. The version of Strata has one source, `VERSION` of CBuildInfo.c. The newest section of CHANGELOG.md, the label of the image and the Helm chart must name it.
 2. The version of the Client API has one source, the newest subprotocol of `WireVersion`. Both descriptions of the API must name it.
 3. The versions of PostgreSQL, Redis and Valkey have one source, `ServerVersions`. The documents must list those that are supported, README.md
    also those that are tested, and the images of docker-compose.yml must be among these.
@@ -53,7 +53,7 @@ def check_servers():
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    version = find("Tools/strata/StrataVersion.swift", r'current = "(\d+\.\d+\.\d+)"$')
+    version = find("Shared/CBuildInfo/CBuildInfo.c", r'^#define VERSION "(\d+\.\d+\.\d+)"$')
     places = {
         "CHANGELOG.md": (r"^## (\d+\.\d+\.\d+) - (?:unreleased|\d{4}-\d{2}-\d{2})$", version),
         "deploy/Dockerfile": (r"^ARG VERSION=(.*)$", version),

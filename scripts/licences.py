@@ -5,7 +5,7 @@
 licences.py [--check]
 
 `--check` writes nothing, prints what differs, and exits with 1 if there is anything. NOTICE must name the packages of dependencies.txt. If packages were
-resolved in the listed versions, both files must also be what this script writes.
+resolved in the listed versions, both files must also be what this script writes. NOTICE ends with the licences of the console's modules.
 """
 import glob
 import json
@@ -22,6 +22,8 @@ HEAD = """\
 # Builds compare it with what SwiftPM resolved (scripts/dependencies.sh); builds of images take these versions.
 """
 MIT, BSD = "Permission is hereby granted, free of charge", "Redistribution and use in source and binary forms"
+# The licences of the modules that scripts/vendor_console.py takes over.
+VENDORED = "Services/Console/Web/vendor/LICENSE"
 # Sources that no product of ours is built from.
 UNUSED = re.compile(r"/Sources/(?:protobuf|protoc-gen-swift|Conformance)/")
 
@@ -72,6 +74,11 @@ def granted(path):
     return "\n".join(re.sub(r"^\s*(?://+|/?\*+/?) ?", "", line) for line in lines[first : last + 1])
 
 
+def vendored():
+    """The section of NOTICE about the console's modules."""
+    return f"{RULE}\nLicences of Preact and htm\n\n{read(VENDORED).strip()}\n"
+
+
 def render(versions):
     """The two files, for these packages in .build/checkouts."""
     apache = words(read("LICENSE"))
@@ -97,7 +104,7 @@ def render(versions):
         if text.strip():
             licences.append(f"{RULE}\nLicence of {', '.join(names)}\n\n{text.strip()}\n")
     table = "\n".join(rows) + "\n"
-    body = "\n".join([f"{MARK}\n{table}\nThe text of Apache-2.0 is in LICENSE.\n", *notices, *licences])
+    body = "\n".join([f"{MARK}\n{table}\nThe text of Apache-2.0 is in LICENSE.\n", *notices, *licences, vendored()])
     return HEAD + table, re.sub(r"[ \t]+$", "", body, flags=re.MULTILINE)
 
 
@@ -110,6 +117,7 @@ def differences():
     named = body.lstrip("\n").split("\n\n")[0].splitlines()
     errors = [f"{NOTICE}: {row} is missing, but {LIST} has it" for row in rows if row not in named]
     errors += [f"{NOTICE}: {row} is not in {LIST}" for row in named if row not in rows]
+    errors += [f"{NOTICE}: it does not end with {VENDORED}"] if not body.endswith("\n" + vendored()) else []
     if not errors and os.path.exists(RESOLVED) and os.path.isdir(".build/checkouts"):
         versions = resolved()
         if [f"{name} {version}" for name, version in sorted(versions.items())] == [" ".join(row.split()[:2]) for row in rows]:

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), names of metrics and
-# log fields (scripts/check_names.py), the voice of comments (scripts/stats.py), NOTICE (scripts/licences.py), the
-# endpoints of services.proto (scripts/stubs.py), the minified client (scripts/javascript.py), and the tables of docs/scaling.md (scripts/scaling.py). Generated code (*.pb.swift) is as its generator made it.
+# log fields (scripts/check_names.py), the voice of comments (scripts/stats.py), NOTICE (scripts/licences.py), and the
+# endpoints of services.proto (scripts/stubs.py), the minified client (scripts/javascript.py), the calls of the console
+# (scripts/console_calls.py), the list of its files (scripts/console_web.py), and the tables of docs/scaling.md
+# (scripts/scaling.py). Generated code (*.pb.swift) is as its
+# generator made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,3 +29,6 @@ scripts/licences.py --check
 scripts/stubs.py --check
 scripts/javascript.py --check
 scripts/scaling.py --check
+scripts/console_calls.py --check
+scripts/vendor_console.py --check
+scripts/console_web.py --check

@@ -49,7 +49,7 @@ import socket
 held = [socket.socket() for _ in range(2)]
 for one in held: one.bind(("127.0.0.1", 0))
 print(*(one.getsockname()[1] for one in held))')
-"$strata" dev --http-port "$http" --https-port "$https" --log-level warning >"$work/log" 2>&1 &
+STRATA_CONSOLE=false "$strata" dev --http-port "$http" --https-port "$https" --log-level warning >"$work/log" 2>&1 &
 pid=$!
 export STRATA_API=http://127.0.0.1:$http
 for _ in {1..1800}; do

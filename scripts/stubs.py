@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Shared/Contracts/Generated/Endpoints.swift, the Swift names of the methods in services.proto.
+"""Writes Shared/Contracts/Generated/Endpoints.swift, the Swift names of the methods in services.proto and admin.proto.
 
 stubs.py [--check]
 
@@ -11,7 +11,8 @@ import os
 import re
 import sys
 
-SOURCE, TARGET = "Shared/Contracts/Protos/services.proto", "Shared/Contracts/Generated/Endpoints.swift"
+SOURCES = ["Shared/Contracts/Protos/services.proto", "Shared/Contracts/Protos/admin.proto"]
+TARGET = "Shared/Contracts/Generated/Endpoints.swift"
 WIDTH = 120
 SERVICE = re.compile(r"((?:^//.*\n)*)^service (\w+) \{\n((?:(?:  .*)?\n)*)^\}", re.MULTILINE)
 METHOD = re.compile(r"(^\n)?((?:^  //.*\n)*)^  rpc (\w+)\((\w+)\) returns \((\w+)\) \{(.*)\}\n", re.MULTILINE)
@@ -21,13 +22,13 @@ CHANGE = re.compile(r"^message (\w+) \{\n(?:(?:  .*)?\n)*?  Mutation \w+ = \d+;"
 EFFECTS = {"NO_SIDE_EFFECTS": "read", "IDEMPOTENT": "repeatable", None: "notRepeatable"}
 HEAD = f"""\
 // SPDX-License-Identifier: Apache-2.0
-// Written by scripts/stubs.py from {SOURCE.removeprefix("Shared/Contracts/")}. Do not edit.
+// Written by scripts/stubs.py from {" and ".join(source.removeprefix("Shared/Contracts/") for source in SOURCES)}. Do not edit.
 import RPC
 """
 
 
 def fail(what):
-    sys.exit(f"{SOURCE}: {what}")
+    sys.exit(f"{' or '.join(SOURCES)}: {what}")
 
 
 def comment(text, indent):
@@ -51,7 +52,7 @@ def endpoint(name, request, response, number, effect):
 
 
 def stubs(text):
-    """The text of the Swift file."""
+    """The text of the Swift file, for the text of all sources."""
     prefix = re.search(r'^option swift_prefix = "(\w+)";', text, re.MULTILINE)[1]
     lines, names = HEAD.splitlines(), {}
     for about, service, body in SERVICE.findall(text):
@@ -76,8 +77,11 @@ def stubs(text):
 
 
 def main():
-    with open(SOURCE, encoding="utf-8") as file:
-        text = stubs(file.read())
+    text = ""
+    for source in SOURCES:
+        with open(source, encoding="utf-8") as file:
+            text += file.read()
+    text = stubs(text)
     if sys.argv[1:] == ["--check"]:
         with open(TARGET, encoding="utf-8") as file:
             if file.read() != text:

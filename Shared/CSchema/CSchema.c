@@ -26,6 +26,7 @@ static const unsigned char baseline[] = {
 #embed "../Schema/Tables/metadata.sql" suffix(, )
 #embed "../Schema/Tables/metadata_indexes.sql" suffix(, )
 #embed "../Schema/Tables/webhooks.sql" suffix(, )
+#embed "../Schema/Tables/console.sql" suffix(, )
     0,
 };
 
@@ -137,6 +138,12 @@ static const struct StrataScript functions[] = {
     }},
     {0, "webhook_delivery", (const unsigned char[]){
 #embed "../Schema/Functions/webhook_delivery.sql" suffix(, 0)
+    }},
+    {0, "admin", (const unsigned char[]){
+#embed "../Schema/Functions/admin.sql" suffix(, 0)
+    }},
+    {0, "console", (const unsigned char[]){
+#embed "../Schema/Functions/console.sql" suffix(, 0)
     }},
 };
 

@@ -11,8 +11,8 @@ public enum Schema {
     /// All steps, in order. They require a role that may create schemas and roles.
     ///
     /// The first step, "baseline", creates all tables in one transaction. It also creates the roles
-    /// `strata_conversations`, `strata_metadata` and `strata_webhooks` if the cluster does not have them, without
-    /// passwords: see ``roleScript(conversationsPassword:metadataPassword:webhooksPassword:)``.
+    /// `strata_conversations`, `strata_metadata`, `strata_webhooks` and `strata_console` if the cluster does not have
+    /// them, without passwords: see ``roleScript(passwords:)``.
     public static let migrations: [Migration] = scripts(strata_schema_steps())
         .map { Migration(version: Int($0.version), name: String(cString: $0.name), sql: String(cString: $0.text)) }
 
@@ -23,20 +23,24 @@ public enum Schema {
         files: scripts(strata_schema_functions())
             .map { FunctionSet.File(name: String(cString: $0.name), sql: String(cString: $0.text)) })
 
-    /// Returns a script that lets the services' roles sign in with these passwords.
+    /// The services that have a role in the database, `strata_<service>`.
+    public enum ServiceRole: String, CaseIterable, Sendable {
+        case conversations, metadata, webhooks, console
+
+        /// The name of the role.
+        public var name: String { "strata_\(rawValue)" }
+    }
+
+    /// Returns a script that lets the services' roles sign in with these passwords. Roles without a password stay as
+    /// they are.
     ///
     /// Run it after the migrations, as a role that may alter roles. Run it again to change the passwords. The script
     /// contains them in plain text: never log it.
-    /// - Parameter webhooksPassword: the password of `strata_webhooks`. nil leaves that role unchanged.
-    public static func roleScript(
-        conversationsPassword: String, metadataPassword: String, webhooksPassword: String? = nil
-    ) -> String {
-        """
-        SET LOCAL standard_conforming_strings = on;
-        ALTER ROLE strata_conversations LOGIN PASSWORD \(literal(conversationsPassword));
-        ALTER ROLE strata_metadata LOGIN PASSWORD \(literal(metadataPassword));
-        \(webhooksPassword.map { "ALTER ROLE strata_webhooks LOGIN PASSWORD \(literal($0));" } ?? "")
-        """
+    public static func roleScript(passwords: [ServiceRole: String]) -> String {
+        let statements = ServiceRole.allCases.compactMap { role in
+            passwords[role].map { "ALTER ROLE \(role.name) LOGIN PASSWORD \(literal($0));\n" }
+        }
+        return "SET LOCAL standard_conforming_strings = on;\n" + statements.joined()
     }
 
     private static func scripts(_ scripts: StrataScripts) -> UnsafeBufferPointer<StrataScript> {

@@ -35,7 +35,8 @@ struct ListPageTests {
             var batches: [[ConversationID]] = []
             while let batch = try await page.next() { batches.append(batch.map(\.conversation.id)) }
             #expect(page.isFinished)
-            #expect(batches.flatMap { $0 } == [first.conversation.id] + ids[..<2] + ids[3...])
+            let fitting = [first.conversation.id] + ids.filter { $0 != ids[2] }
+            #expect(batches.flatMap { $0 } == fitting)
             #expect(batches.count >= 5)
         }
     }

@@ -8,16 +8,17 @@ import Testing
 
 @Suite("names of methods")
 struct MethodNameTests {
-    /// Returns the names in `services.proto` by number, in Swift's spelling.
+    /// Returns the names in `services.proto` and `admin.proto` by number, in Swift's spelling.
     private static func declared() throws -> [(number: UInt16, name: String)] {
-        let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Protos/services.proto")
-            .standardized
-        let text = try String(contentsOf: file, encoding: .utf8)
+        let folder = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Protos").standardized
+        let text = try ["services", "admin"]
+            .map { try String(contentsOf: folder.appending(path: "\($0).proto"), encoding: .utf8) }
+            .joined()
         return try text.matches(of: /\n  rpc (\w)(\w+)\(.*option \(number\) = ([0-9]+);/)
             .map { (try #require(UInt16($0.3)), $0.1.lowercased() + $0.2) }
     }
 
-    @Test("each method has a unique name, the one in services.proto")
+    @Test("each method has a unique name, the one in its .proto file")
     func names() throws {
         let declared = try Self.declared()
         #expect(declared.count == RPCMethod.names.count)

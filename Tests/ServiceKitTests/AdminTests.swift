@@ -3,6 +3,7 @@
 import AsyncHTTPClient
 import CoreMetrics
 import Foundation
+import Hummingbird
 import Logging
 import Metrics
 import NIOCore
@@ -22,11 +23,12 @@ struct AdminTests {
     }
 
     private func withServer(
-        _ health: Health, _ registry: PrometheusRegistry, _ body: (Int) async throws -> Void
+        _ health: Health, _ registry: PrometheusRegistry, routes: AdminRoutes = AdminRoutes(),
+        _ body: (Int) async throws -> Void
     ) async throws {
         let (ports, announce) = AsyncStream<Int>.makeStream()
         let server = AdminServer(
-            host: "127.0.0.1", port: 0, health: health, registry: registry,
+            host: "127.0.0.1", port: 0, health: health, registry: registry, routes: routes,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, onListening: { announce.yield($0) })
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -54,9 +56,8 @@ struct AdminTests {
             let ready = try await get(port, "health/ready")
             #expect(ready.status == 200)
             #expect(ready.type == "application/json")
-            #expect(
-                ready.body.hasPrefix(
-                    #"{"status":"ready","checks":[{"name":"postgres","status":"passing","milliseconds":"#))
+            let start = #"{"status":"ready","version":"\#(HealthReport.version)","checks":[{"name":"postgres","#
+            #expect(ready.body.hasPrefix(start + #""status":"passing","milliseconds":"#))
             #expect(try await get(port, "other").status == 404)
         }
     }
@@ -115,7 +116,8 @@ struct AdminTests {
         health.stop()
         let report = await health.report()
         #expect(!report.isReady)
-        #expect(String(decoding: report.json, as: UTF8.self) == #"{"status":"stopping","checks":[]}"#)
+        let json = #"{"status":"stopping","version":"\#(HealthReport.version)","checks":[]}"#
+        #expect(String(decoding: report.json, as: UTF8.self) == json)
     }
 
     @Test("metrics are served in the Prometheus text format")
@@ -128,6 +130,19 @@ struct AdminTests {
             #expect(answer.type == "text/plain; version=0.0.4; charset=utf-8")
             #expect(answer.body.contains("served_total 5\n"))
             #expect(answer.body.contains("process_resident_memory_bytes "))
+        }
+    }
+
+    @Test("a service's own routes are served beside the common ones")
+    func routes() async throws {
+        let routes = AdminRoutes()
+        routes.get("trace") { request in
+            Response(status: .accepted, body: ResponseBody(byteBuffer: ByteBuffer(string: request.uri.query ?? "")))
+        }
+        try await withServer(Health(), PrometheusRegistry(), routes: routes) { (port: Int) async throws in
+            let answer = try await get(port, "trace?user=ana")
+            #expect(answer.status == 202 && answer.body == "user=ana")
+            #expect(try await get(port, "health/live").status == 200)
         }
     }
 }

@@ -58,7 +58,9 @@ struct HookSecretTests {
             group: MultiThreadedEventLoopGroup.singleton, names: names)
         let verifier = Verifier(store: database.store, sender: sender, settings: settings, logger: quiet)
         let handler = WebhookHandler(
-            store: database.store, verifier: verifier, secrets: database.secrets, settings: settings)
+            store: database.store, verifier: verifier,
+            tester: WebhookTester(sender: sender, secrets: database.secrets, settings: settings),
+            secrets: database.secrets, settings: settings)
         let request = ProtoCreateWebhookRequest.with {
             $0.appID = Data(database.app)
             $0.id = Data(WebhookID.random())

@@ -256,6 +256,7 @@ struct PayloadTests {
         }
         #expect(WebhookEventKind.kinds(named: "Message.created", in: .v1) == nil)
         #expect(WebhookEventKind.kinds(named: "MessagePart.created", in: .v2) == nil)
+        #expect(WebhookEventKind.kinds(named: "Test", in: .v3) == nil)
         #expect(WebhookEventKind.kinds(named: "Channel.created", in: .v3) == [])
         #expect(WebhookEventKind.kinds(named: "Channel.other", in: .v3) == nil)
         #expect(WebhookEventKind.kinds(named: "Channel.x.created", in: .v3) == nil)

@@ -16,7 +16,7 @@ public struct StrataCommand: AsyncParsableCommand {
         version: StrataVersion.description,
         subcommands: [
             DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, UserCommand.self,
-            AnnounceCommand.self, DemoCommand.self,
+            AnnounceCommand.self, OperatorCommand.self, DemoCommand.self,
             DoctorCommand.self, SecretsCommand.self, BenchmarkCommand.self,
         ]
     )

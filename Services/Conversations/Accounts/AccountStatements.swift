@@ -67,7 +67,7 @@ struct ReadAppKey: PostgresQuery {
     }
 }
 
-/// Reads the app and the server token with this digest, which may belong to another app.
+/// Reads the app and the unexpired server token with this digest, which may belong to another app.
 struct FindServerToken: PostgresQuery {
     let app: AppID
     let digest: [UInt8]
@@ -76,7 +76,8 @@ struct FindServerToken: PostgresQuery {
         "server_token.find",
         sql: """
             SELECT a.suspended, t.id AS token_id, t.app_id = a.id AS is_own FROM conversations.app a
-            LEFT JOIN conversations.server_token t ON t.digest = $2 WHERE a.id = $1
+            LEFT JOIN conversations.server_token t ON t.digest = $2 AND (t.expires_at > now()) IS NOT FALSE
+            WHERE a.id = $1
             """,
         isIdempotent: true)
 
@@ -84,7 +85,7 @@ struct FindServerToken: PostgresQuery {
 
     struct Row: Decodable {
         let suspended: Bool
-        /// The id of the token. nil: no token has this digest.
+        /// The id of the token. nil: no valid token has this digest.
         let tokenID: UUID?
         /// True if the token belongs to the app. nil if ``tokenID`` is.
         let isOwn: Bool?

@@ -63,8 +63,8 @@ extension Failure {
 /// The tokens by which apps' own servers authenticate. A token is identified by its SHA-256; this service never
 /// receives the token itself.
 ///
-/// `strata app token` creates and revokes tokens in the database. They are not cached here, so a revoked token is
-/// refused immediately.
+/// `strata app token` and the console create and revoke tokens. They are not cached here, so a revoked or expired token
+/// is refused immediately.
 struct ServerTokens: Sendable {
     private let database: Database
 
@@ -85,5 +85,5 @@ struct ServerTokens: Sendable {
 
 extension Failure {
     fileprivate static let unknownServerToken = Failure(
-        .authenticationRequired, "The server token is unknown, or has been revoked.")
+        .authenticationRequired, "The server token is unknown, has expired, or has been revoked.")
 }

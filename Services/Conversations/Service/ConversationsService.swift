@@ -98,7 +98,10 @@ public final class ConversationsService: StrataService {
         let sessions = Sessions(database: database, publisher: publisher, lifetime: settings.sessionLifetime)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
-        return [accounts] + handlers(support, receiptWindow: settings.receiptWindow, erasures: erasures)
+        let reports = ReportHandler(
+            database: database, retention: Retention(settings.retention, sessionLifetime: settings.sessionLifetime))
+        return [accounts, AdminHandler(database: database), reports]
+            + handlers(support, receiptWindow: settings.receiptWindow, erasures: erasures)
     }
 
     /// Returns the handlers of all calls except those about accounts.

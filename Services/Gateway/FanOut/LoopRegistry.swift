@@ -239,6 +239,9 @@ package final class LoopRegistry: @unchecked Sendable {
         return true
     }
 
+    /// Returns the open sockets of a user on this loop.
+    package func sockets(of key: UserKey) -> [any RegisteredSocket] { userSockets[key]?.sockets ?? [] }
+
     /// Returns the users who have sockets in a conversation. Callable from any thread.
     func users(in id: ConversationID) -> EventLoopFuture<Set<UserID>> {
         loop.submit { Set(self.conversations[id]?.members.map(\.registration.key.user) ?? []) }

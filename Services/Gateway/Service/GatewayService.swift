@@ -23,6 +23,8 @@ public final class GatewayService: StrataService {
     private let fanOut: FanOut
     private let loops: [SocketLoop]
     private let subscriber: RedisSubscriber
+    private let traces: TraceRegistry
+    private let traceRoute: TraceRoute
     private let servers: [any Service]
     private let upkeep: [any Service]
     /// The methods and paths served to clients.
@@ -57,6 +59,8 @@ public final class GatewayService: StrataService {
             .map { index, loop in
                 SocketLoop(index: index, loop: loop, fanOut: fanOut, services: calls)
             }
+        traces = TraceRegistry(loops: loops)
+        traceRoute = TraceRoute(traces: traces, clusterSecret: settings.clusterSecret)
         self.calls = calls
         if let store {
             upkeep = [
@@ -126,7 +130,7 @@ public final class GatewayService: StrataService {
     public var services: [any Service] {
         var services: [any Service] = [calls.conversations, calls.metadata, calls.presence]
         if let webhooks = calls.webhooks { services.append(webhooks) }
-        services += [subscriber, FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber)]
+        services += [subscriber, FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber, traces: traces)]
         return services + upkeep + servers
     }
 
@@ -140,6 +144,11 @@ public final class GatewayService: StrataService {
             health.add(name) { guard client.isAvailable else { throw RPCError.unavailable } }
         }
     }
+
+    /// Adds the route for traces of users' packets.
+    public func addRoutes(to admin: AdminRoutes) {
+        admin.get("trace") { [traceRoute] request in traceRoute.respond(to: request) }
+    }
 }
 
 /// Starts the fan-out and the upkeep of the registries. On shutdown it closes the sockets, so that clients connect
@@ -148,6 +157,7 @@ private struct FanOutService: Service {
     let fanOut: FanOut
     let loops: [SocketLoop]
     let subscriber: RedisSubscriber
+    let traces: TraceRegistry
 
     func run() async throws {
         try await fanOut.start(registries: loops.map(\.registry), subscriptions: subscriber).get()
@@ -157,6 +167,7 @@ private struct FanOutService: Service {
             loop.registry.drain()
             loop.stopUpkeep()
         }
+        traces.stop()
         fanOut.stop()
     }
 }

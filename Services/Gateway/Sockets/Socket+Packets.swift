@@ -19,6 +19,7 @@ extension Socket {
         if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) {
             registry.scheduleFlush(of: self)
         }
+        trace(rendering, values: values)
     }
 
     /// Sends packets that are rendered for this socket only.

@@ -90,6 +90,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var link: SocketLink
     var frameLimit: FrameLimit
     var presence = SocketPresence()
+    /// The running traces of the user; nil: none.
+    var traces: [PacketTrace]?
 
     var context: ChannelHandlerContext? { link.context }
     var rawContext: ChannelHandlerContext? { link.rawContext }
@@ -125,6 +127,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         link.opened(
             context, rawContext: try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self))
         outbox.opened(at: beginning)
+        traces = home.traces[key]
+        trace(.opened)
         registry.add(self)
         catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in
             self?.startUnsolicited()
@@ -146,6 +150,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         registry.remove(self)
         releaseStatus()
         link.ended()
+        trace(.closed)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -158,7 +163,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         }
         link.heard(at: registry.loop.now)
         switch frame.opcode {
-        case .text: if isAdmitted { textFrameReceived(frame.unmaskedData) } else { refuseFrame(frame.unmaskedData) }
+        case .text:
+            trace(frame)
+            if isAdmitted { textFrameReceived(frame.unmaskedData) } else { refuseFrame(frame.unmaskedData) }
         case .ping: if isAdmitted { sendControl(.pong, data: frame.unmaskedData) } else { refuseFrame(nil) }
         case .pong: break
         case .connectionClose:

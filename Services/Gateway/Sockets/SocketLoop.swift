@@ -26,6 +26,8 @@ final class SocketLoop: @unchecked Sendable {
 
     private var upkeepTask: RepeatedTask?
     private var turn = 0
+    /// The running traces by user.
+    var traces: [UserKey: [PacketTrace]] = [:]
     /// The sockets whose presence leases are renewed in this turn.
     private var leases: [Socket] = []
     /// The token digests of the sessions checked in this turn.

@@ -2,6 +2,7 @@
 
 import Contracts
 import FoundationEssentials
+import NetKit
 import RPC
 import StrataModel
 import StrataWire
@@ -11,6 +12,7 @@ import SwiftProtobuf
 struct WebhookHandler: CallHandler {
     let store: HookStore
     let verifier: Verifier
+    let tester: WebhookTester
     let secrets: HookSecrets
     let settings: WebhooksSettings
 
@@ -32,6 +34,7 @@ struct WebhookHandler: CallHandler {
             }
             return try await redeliver(event, of: try Named(request), deadline: context.deadline)
         }
+        router.register(WebhooksAPI.testWebhook) { try await test(try Named($0), deadline: $1.deadline) }
     }
 
     private struct Named {
@@ -135,6 +138,17 @@ struct WebhookHandler: CallHandler {
                 .invalidOperation,
                 "The webhook has the maximum of \(HookStore.mostAgain) events waiting to be sent again.")
         default: throw Failure.notFound("delivery")
+        }
+    }
+
+    private func test(
+        _ named: Named, deadline: ContinuousClock.Instant
+    ) async throws -> ProtoTestWebhookResponse {
+        let answer = try await tester.test(try await find(named, deadline: deadline))
+        return .with {
+            $0.status = UInt32(clamping: answer.status ?? 0)
+            $0.latencyMs = UInt32(clamping: answer.latency.wholeMilliseconds)
+            $0.error = answer.fault?.description ?? ""
         }
     }
 }

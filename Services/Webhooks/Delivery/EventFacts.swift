@@ -48,6 +48,7 @@ struct EventFacts {
             .participation(
                 try texts(facts["users"], "users").map { identity(UserID(trusted: $0)) }, in: try conversation())
         case .push: .push(try push())
+        case .test: throw Malformed(member: "kind")
         }
     }
 

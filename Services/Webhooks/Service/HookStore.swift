@@ -240,7 +240,8 @@ struct RecordedEvent: Decodable {
             .participationDeleted, .messageUpdated,
             .messageDelivered, .messageRead, .partCreated, .partUpdated, .partDeleted:
             true
-        case .messageCreated, .messageDeleted, .conversationDeleted, .receiptCreated, .push, nil: false
+        case .messageCreated, .messageDeleted, .conversationDeleted, .receiptCreated, .push, .test, nil:
+            false
         }
     }
 

@@ -48,7 +48,10 @@ public final class WebhooksService: StrataService {
         engine = DeliveryEngine(
             store: store, sender: sender, log: log, secrets: secrets, settings: settings, logger: logger)
         backlog = BacklogWatch(store: store)
-        let handler = WebhookHandler(store: store, verifier: verifier, secrets: secrets, settings: settings)
+        let handler = WebhookHandler(
+            store: store, verifier: verifier,
+            tester: WebhookTester(sender: sender, secrets: secrets, settings: settings), secrets: secrets,
+            settings: settings)
         server = RPCServer([handler], configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 

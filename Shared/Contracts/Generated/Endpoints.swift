@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written by scripts/stubs.py from Protos/services.proto. Do not edit.
+// Written by scripts/stubs.py from Protos/services.proto and Protos/admin.proto. Do not edit.
 import RPC
 
 /// The methods of the `conversations` service.
@@ -271,6 +271,39 @@ public enum WebhooksAPI {
     /// Delivers an event of ``listWebhookDeliveries`` again. Errors: `not_found` for any other event;
     /// `invalid_operation` if the webhook is not active.
     public static let redeliverWebhook = Endpoint<ProtoWebhookRequest, ProtoEmpty>(317, effect: .repeatable)
+    /// Sends a signed event of the type `Test` to the receiver of a webhook of any status, once. Returns its answer.
+    /// Nothing is recorded. Errors: `not_found`; `rate_limit_exceeded` while a test of the webhook, or several of its
+    /// app or its host, are in progress; `invalid_operation` if the webhook's secret cannot be decrypted.
+    ///
+    /// Not repeated, because the receiver would get the event twice.
+    public static let testWebhook = Endpoint<ProtoWebhookRequest, ProtoTestWebhookResponse>(318, effect: .notRepeatable)
+}
+
+/// The methods of the `conversations` service for operators. No rights are checked: the console checks those of its
+/// operators.
+public enum AdminAPI {
+    /// Returns a report: a JSON document, made by the database function `conversations.report_<name>`, which describes
+    /// it. Errors: `invalid_property` and `missing_property` name a field; `not_found`, if the report's object does
+    /// not exist.
+    public static let readReport = Endpoint<ProtoReadReportRequest, ProtoReport>(400, effect: .read)
+    /// Creates an app with a key and a server token. A repetition finds it. Error: `id_in_use` if one of the ids
+    /// belongs to another object.
+    public static let createApp = Endpoint<ProtoCreateAppRequest, ProtoEmpty>(401, effect: .repeatable)
+    /// Suspends an app, or lifts the suspension. Errors: `not_found`; `invalid_operation` for the resumption of an app
+    /// that is being deleted.
+    public static let suspendApp = Endpoint<ProtoSuspendAppRequest, ProtoEmpty>(402, effect: .repeatable)
+    /// Adds a public key to an app. A repetition finds it. Errors: `not_found`; `id_in_use`; `invalid_property` if the
+    /// app has too many keys.
+    public static let addAppKey = Endpoint<ProtoAddAppKeyRequest, ProtoEmpty>(403, effect: .repeatable)
+    /// Removes a public key from an app. Identity tokens signed with it are refused ten seconds later. Also succeeds if
+    /// the app has no such key.
+    public static let removeAppKey = Endpoint<ProtoRemoveAppKeyRequest, ProtoEmpty>(404, effect: .repeatable)
+    /// Creates a server token, and deletes expired ones of the app. A repetition finds it. Errors: `not_found`, also
+    /// for an app that is being deleted; `id_in_use`.
+    public static let createServerToken = Endpoint<ProtoCreateServerTokenRequest, ProtoEmpty>(405, effect: .repeatable)
+    /// Revokes a server token of an app. The webhooks that it registered stay. Also succeeds if the app has no such
+    /// token.
+    public static let revokeServerToken = Endpoint<ProtoRevokeServerTokenRequest, ProtoEmpty>(406, effect: .repeatable)
 }
 
 extension ProtoFollowRequest: ChangeRequest {}
@@ -370,9 +403,17 @@ extension RPCMethod {
         315: "deleteWebhook",
         316: "listWebhookDeliveries",
         317: "redeliverWebhook",
+        318: "testWebhook",
         330: "findConversations",
         331: "listIndexes",
         332: "addIndex",
         333: "removeIndex",
+        400: "readReport",
+        401: "createApp",
+        402: "suspendApp",
+        403: "addAppKey",
+        404: "removeAppKey",
+        405: "createServerToken",
+        406: "revokeServerToken",
     ]
 }

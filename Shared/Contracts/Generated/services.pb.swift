@@ -2825,6 +2825,25 @@ public nonisolated struct ProtoWebhookRequest: Sendable {
   public init() {}
 }
 
+/// The answer of a receiver to a test.
+public nonisolated struct ProtoTestWebhookResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The HTTP status. 0: there was no answer.
+  public var status: UInt32 = 0
+
+  public var latencyMs: UInt32 = 0
+
+  /// The reason why the receiver did not accept the event. Empty: it did.
+  public var error: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
 /// One attempt to deliver an event.
 public nonisolated struct ProtoWebhookDelivery: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -8544,6 +8563,46 @@ nonisolated extension ProtoWebhookRequest: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.appID != rhs.appID {return false}
     if lhs.id != rhs.id {return false}
     if lhs.eventID != rhs.eventID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoTestWebhookResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".TestWebhookResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{3}latency_ms\0\u{1}error\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.status) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.latencyMs) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.error) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.status != 0 {
+      try visitor.visitSingularUInt32Field(value: self.status, fieldNumber: 1)
+    }
+    if self.latencyMs != 0 {
+      try visitor.visitSingularUInt32Field(value: self.latencyMs, fieldNumber: 2)
+    }
+    if !self.error.isEmpty {
+      try visitor.visitSingularStringField(value: self.error, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoTestWebhookResponse, rhs: ProtoTestWebhookResponse) -> Bool {
+    if lhs.status != rhs.status {return false}
+    if lhs.latencyMs != rhs.latencyMs {return false}
+    if lhs.error != rhs.error {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

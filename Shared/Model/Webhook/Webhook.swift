@@ -130,6 +130,8 @@ public struct WebhookEvent: Sendable {
         case participation([BasicIdentity], in: Conversation)
         /// A notification for the devices of one user.
         case push(Push)
+        /// No object: a test.
+        case nothing
     }
 
     /// A push notification, with the data that an operator's relay needs to reach a user's devices.
@@ -215,6 +217,8 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
     case participantsUpdated = "conversation.updated.participants"
     /// A push notification for the devices of one user.
     case push = "Push"
+    /// A test by an operator. It is never recorded, and a webhook cannot subscribe to it.
+    case test = "Test"
 
     /// Returns the name of the event kind in a version.
     public func name(in version: WebhookVersion) -> String {
@@ -234,7 +238,7 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
         if neverHappening.contains(name) { return [] }
         guard let kind = WebhookEventKind(rawValue: name) else { return nil }
         switch kind {
-        case .messageDelivered, .messageRead, .participantsUpdated: return nil
+        case .messageDelivered, .messageRead, .participantsUpdated, .test: return nil
         case .partCreated, .partUpdated, .partDeleted: return version == .v3 ? [kind] : nil
         default: return [kind]
         }

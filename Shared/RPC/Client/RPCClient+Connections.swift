@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
 import Logging
-import NIOCore
-import NIOPosix
+package import NIOCore
+package import NIOPosix
 import NIOSSL
 import NetKit
 import ServiceLifecycle
@@ -182,22 +182,22 @@ extension RPCClientConfiguration {
 }
 
 /// A resolver that returns all addresses of a name. The system's resolver blocks, so it runs on a dedicated thread.
-struct RPCResolver: Sendable {
-    struct Failure: Error, CustomStringConvertible {
+package struct RPCResolver: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
         let host: String
         let code: Int32
-        var description: String { "cannot resolve \(host): \(String(cString: gai_strerror(code)))" }
+        package var description: String { "cannot resolve \(host): \(String(cString: gai_strerror(code)))" }
     }
 
     private let threads: NIOThreadPool
 
-    init(threads: NIOThreadPool) {
+    package init(threads: NIOThreadPool) {
         self.threads = threads
     }
 
     /// Returns all addresses in the resolver's order. Returns immediately when the task is cancelled, even while the
     /// system's resolver is blocked.
-    func addresses(of endpoint: RPCEndpoint) async throws -> [SocketAddress] {
+    package func addresses(of endpoint: RPCEndpoint) async throws -> [SocketAddress] {
         if let literal = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [literal] }
         let found = Latch<[SocketAddress]>()
         threads.submit { state in

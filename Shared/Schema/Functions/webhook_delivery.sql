@@ -8,7 +8,8 @@
 CREATE OR REPLACE FUNCTION webhooks.lock_token(p_app uuid, p_token uuid) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM FROM conversations.server_token t WHERE t.id = p_token AND t.app_id = p_app FOR KEY SHARE;
+    PERFORM FROM conversations.server_token t
+    WHERE t.id = p_token AND t.app_id = p_app AND (t.expires_at > now()) IS NOT FALSE FOR KEY SHARE;
     RETURN FOUND;
 END
 $$;

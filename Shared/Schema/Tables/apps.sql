@@ -49,7 +49,9 @@ CREATE TABLE conversations.server_token (
     -- The id by which a token is revoked. It reveals nothing about the token.
     id         uuid NOT NULL DEFAULT gen_random_uuid() UNIQUE,
     -- A name for people. An app is created with a token named "first".
-    name       text NOT NULL DEFAULT 'first' CHECK (char_length(name) BETWEEN 1 AND 128)
+    name       text NOT NULL DEFAULT 'first' CHECK (char_length(name) BETWEEN 1 AND 128),
+    -- NULL: the token does not expire.
+    expires_at timestamptz
 );
 CREATE INDEX server_token_by_app ON conversations.server_token (app_id);
 

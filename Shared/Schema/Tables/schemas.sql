@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The three schemas, and the roles of the services that use them.
+-- The four schemas, and the roles of the services that use them.
 --
 -- Rules for all tables:
 -- * The first key column of a table that a frequent statement uses is the conversation's id, so that the tables can be
@@ -14,7 +14,9 @@ DO $$
 DECLARE
     service_role text;
 BEGIN
-    FOREACH service_role IN ARRAY ARRAY['strata_conversations', 'strata_metadata', 'strata_webhooks'] LOOP
+    FOREACH service_role IN ARRAY ARRAY[
+        'strata_conversations', 'strata_metadata', 'strata_webhooks', 'strata_console'
+    ] LOOP
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = service_role) THEN
                 EXECUTE format('CREATE ROLE %I LOGIN', service_role);
@@ -29,7 +31,9 @@ $$;
 CREATE SCHEMA conversations;
 CREATE SCHEMA metadata;
 CREATE SCHEMA webhooks;
+CREATE SCHEMA console;
 
 GRANT USAGE ON SCHEMA conversations TO strata_conversations, strata_metadata;
 GRANT USAGE ON SCHEMA metadata TO strata_metadata, strata_conversations;
 GRANT USAGE ON SCHEMA webhooks TO strata_webhooks, strata_conversations, strata_metadata;
+GRANT USAGE ON SCHEMA console TO strata_console;

@@ -7,7 +7,8 @@ import NetKit
 import RPC
 public import ServiceLifecycle
 
-/// The HTTP server for operators and monitoring, on its own port: `/health/live`, `/health/ready` and `/metrics`.
+/// The HTTP server for operators and monitoring, on its own port: `/health/live`, `/health/ready`, `/metrics`, and the
+/// routes of the service.
 ///
 /// The server requires no credentials, so its port must not be reachable from the open network.
 public struct AdminServer: Service {
@@ -15,6 +16,7 @@ public struct AdminServer: Service {
     private let port: Int
     private let health: Health
     private let registry: PrometheusRegistry
+    private let routes: AdminRoutes
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
     private let onListening: @Sendable (Int) -> Void
@@ -24,14 +26,15 @@ public struct AdminServer: Service {
     ///   - port: The TCP port. 0: any free port.
     ///   - onListening: Called with the port.
     public init(
-        host: String, port: Int, health: Health, registry: PrometheusRegistry, eventLoopGroup: any EventLoopGroup,
-        logger: Logger,
+        host: String, port: Int, health: Health, registry: PrometheusRegistry, routes: AdminRoutes = AdminRoutes(),
+        eventLoopGroup: any EventLoopGroup, logger: Logger,
         onListening: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.host = host
         self.port = port
         self.health = health
         self.registry = registry
+        self.routes = routes
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
         self.onListening = onListening
@@ -67,6 +70,7 @@ public struct AdminServer: Service {
                 .ok, type: "text/plain; version=0.0.4; charset=utf-8",
                 body: Array((registry.text() + ProcessMetrics.text()).utf8))
         }
+        routes.add(to: router)
         return router
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CBuildInfo
 import NetKit
 import Synchronization
 
@@ -117,11 +118,16 @@ public struct HealthReport: Sendable {
         !isStopping && checks.allSatisfy { $0.failure == nil }
     }
 
-    /// The report as JSON: `status`, and each check's `name`, `status`, `reason` if it fails, and `milliseconds`.
+    /// The version of the process.
+    static let version = String(cString: strata_version())
+
+    /// The report as JSON: `status`, `version`, and each check's `name`, `status`, `reason` if it fails, and
+    /// `milliseconds`.
     public var json: [UInt8] {
         var json = JSONWriter()
         json.beginObject()
         json.member("status", text: isReady ? "ready" : isStopping ? "stopping" : "unavailable")
+        json.member("version", text: Self.version)
         json.key("checks")
         json.beginArray()
         for check in checks {

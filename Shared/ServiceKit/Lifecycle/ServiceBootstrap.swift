@@ -25,6 +25,7 @@ public enum ServiceBootstrap {
                 settings: Running.Configuration(process.settings, common: process.common),
                 environment: process.environment)
             running.addChecks(to: process.health)
+            running.addRoutes(to: process.routes)
             return running.services
         }
     }
@@ -101,7 +102,7 @@ public enum ServiceBootstrap {
     private static func group(of services: [any Service], for process: ProcessContext) -> ServiceGroup {
         let admin = AdminServer(
             host: process.common.adminHost, port: process.common.adminPort, health: process.health,
-            registry: process.metrics,
+            registry: process.metrics, routes: process.routes,
             eventLoopGroup: process.environment.eventLoopGroup, logger: process.environment.logger)
         // The admin server starts first and stops last, so that health can always be queried. The announcer starts last
         // and stops first.

@@ -36,11 +36,17 @@ public protocol StrataService: Service {
 
     /// Adds the readiness checks of the service.
     func addChecks(to health: Health)
+
+    /// Adds the service's own routes to its admin port; by default none.
+    func addRoutes(to admin: AdminRoutes)
 }
 
 extension StrataService {
     /// The default key, `STRATA_CLUSTER_SECRET`.
     public static var secretKey: String { "STRATA_CLUSTER_SECRET" }
+
+    /// Adds no routes.
+    public func addRoutes(to admin: AdminRoutes) {}
 
     /// Runs the process: reads the settings, runs the service until SIGTERM or SIGINT, and serves health and metrics.
     public static func main() async { await ServiceBootstrap.run(Self.self) }
@@ -76,6 +82,8 @@ public struct ProcessContext: Sendable {
     public let environment: ServiceEnvironment
     /// The registry of readiness checks.
     public let health: Health
+    /// The routes of the service on the admin port.
+    public let routes = AdminRoutes()
     /// The registry of the process's metrics.
     public let metrics: PrometheusRegistry
 }

@@ -73,6 +73,15 @@ public struct PacketTail: Hashable, Sendable {
         }
     }
 
+    /// Returns the packet without a frame, as JSON.
+    public func packet(counter: Int64, timestamp: TimestampText, values: ReaderValues) -> ByteBuffer {
+        let head = PacketHead(kind: kind, counter: counter, timestamp: timestamp)
+        return Self.piece(of: head.byteCount + byteCount(for: values)) { cursor in
+            head.writeHead(into: &cursor)
+            writeTail(filledWith: values, into: &cursor)
+        }
+    }
+
     /// Returns the packet in its own WebSocket text frame, in pieces. The pieces of the text share its memory with all
     /// other sockets.
     public func frame(counter: Int64, timestamp: TimestampText, values: ReaderValues) -> [ByteBuffer] {

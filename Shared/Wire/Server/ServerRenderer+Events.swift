@@ -119,6 +119,7 @@ extension ServerRenderer {
         case .push(let push):
             writer.key("push")
             writePush(push, into: &writer)
+        case .nothing: break
         }
     }
 

@@ -23,7 +23,7 @@ final class BenchSystem: Sendable {
     /// Settings that lift limits which the load from a single machine would reach.
     private static let noLimits = [
         "STRATA_RATE_LIMIT_SESSION": "0", "STRATA_RATE_LIMIT_ADDRESS": "0", "STRATA_RATE_LIMIT_SERVER": "0",
-        "STRATA_CONNECTIONS_PER_ADDRESS": "0", "STRATA_DEMO_PAGE": "false",
+        "STRATA_CONNECTIONS_PER_ADDRESS": "0", "STRATA_DEMO_PAGE": "false", "STRATA_CONSOLE": "false",
     ]
 
     private static var clientConfiguration: HTTPClient.Configuration {

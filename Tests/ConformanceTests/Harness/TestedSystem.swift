@@ -63,7 +63,8 @@ struct TestedSystem: Sendable {
             Launch(
                 strata.program,
                 arguments: ["dev", "--gateways", "2", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
-                environment: strata.environment.merging(Cluster.patient) { $1 }, deathSignal: .terminate,
+                environment: strata.environment.merging(["STRATA_CONSOLE": "false"]) { $1 }
+                    .merging(Cluster.patient) { $1 }, deathSignal: .terminate,
                 output: .append(to: home + "/dev.log")))
         EndsWithProcess.add(child)
         let state = try await state(in: home, of: child)

@@ -15,7 +15,7 @@ import Testing
         #expect(
             try await database.lines("SELECT cardinality(defined)::text FROM strata.schema_functions")
                 == database.lines(
-                    "SELECT count(*)::text FROM pg_proc WHERE pronamespace::regnamespace::text IN ('conversations', 'metadata', 'webhooks')"
+                    "SELECT count(*)::text FROM pg_proc WHERE pronamespace::regnamespace::text IN ('conversations', 'metadata', 'webhooks', 'console')"
                 )
         )
         try await database.execute(SchemaDatabase.past)
@@ -52,7 +52,7 @@ import Testing
         let names = try await database.lines(
             """
             SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-            WHERE n.nspname IN ('conversations', 'metadata', 'webhooks') ORDER BY 1
+            WHERE n.nspname IN ('conversations', 'metadata', 'webhooks', 'console') ORDER BY 1
             """)
         // Triggers are dropped with their functions.
         try await database.execute(

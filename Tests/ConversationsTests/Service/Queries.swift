@@ -198,7 +198,20 @@ enum Queries {
         QueryCheck(BuildIndexes(app: app, limit: 1)),
     ]
 
-    static let all = conversations + messages + synchronization + people + users + maintenance + indexes
+    private static let administration: [QueryCheck] = [
+        QueryCheck(ReadReport(report: .apps, app: UUID(), conversation: UUID(), service: "{}")),
+        QueryCheck(
+            CreateApp(
+                app: app, name: "App", provider: UUID(), key: UUID(), publicKey: "k", token: UUID(), digest: digest)),
+        QueryCheck(SuspendApp(app: app, isSuspended: true)),
+        QueryCheck(AddAppKey(app: app, key: UUID(), publicKey: "k", most: 1)),
+        QueryCheck(RemoveAppKey(app: app, key: UUID())),
+        QueryCheck(CreateServerToken(app: app, token: UUID(), name: "bot", digest: digest, lifetime: 1)),
+        QueryCheck(RevokeServerToken(app: app, token: UUID())),
+    ]
+
+    static let all =
+        conversations + messages + synchronization + people + users + maintenance + indexes + administration
 
     static let statements = all.flatMap(\.statements)
 }

@@ -118,9 +118,12 @@ struct CallsFixture: Sendable {
             metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
         var router = CallRouter(logger: logger)
         let erasures = Erasures(database: database, directory: support.directory, publisher: publisher, logger: logger)
-        for handler in ConversationsService.handlers(support, receiptWindow: receiptWindow, erasures: erasures) {
-            handler.register(on: &router)
-        }
+        let retention = Retention(.seconds(30 * 86_400), sessionLifetime: .seconds(86_400))
+        let administration: [any CallHandler] = [
+            AdminHandler(database: database), ReportHandler(database: database, retention: retention),
+        ]
+        let others = ConversationsService.handlers(support, receiptWindow: receiptWindow, erasures: erasures)
+        for handler in administration + others { handler.register(on: &router) }
         return router
     }
 

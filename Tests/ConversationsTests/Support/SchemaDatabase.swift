@@ -52,12 +52,12 @@ struct SchemaDatabase {
             """
             SELECT concat_ws(' | ', p.oid::regprocedure, p.proowner::regrole, p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.proleakproof,
                 p.procost, p.prorows, p.proconfig, (SELECT array_agg(a::text ORDER BY a::text COLLATE "C") FROM unnest(p.proacl) a), pg_get_functiondef(p.oid))
-            FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname IN ('conversations', 'metadata', 'webhooks')
+            FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname IN ('conversations', 'metadata', 'webhooks', 'console')
             UNION ALL
             SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE NOT t.tgisinternal
             UNION ALL
             SELECT concat_ws(' | ', c.oid::regclass, c.relowner::regrole, c.relacl, pg_get_viewdef(c.oid)) FROM pg_class c
-            JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('conversations', 'metadata', 'webhooks') AND c.relkind = 'v'
+            JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('conversations', 'metadata', 'webhooks', 'console') AND c.relkind = 'v'
             ORDER BY 1
             """)
     }

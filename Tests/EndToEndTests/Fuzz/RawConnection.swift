@@ -98,6 +98,16 @@ final class RawConnection: Sendable {
         return found == true
     }
 
+    /// Waits until the unread bytes contain `text`, and returns them. Consumes nothing.
+    /// - Returns: nil if the connection closes or the time passes before.
+    func received(containing text: String, within limit: Duration) async -> String? {
+        let found = await inbox.first(within: limit) { inbox -> String?? in
+            let received = String(decoding: inbox.bytes, as: UTF8.self)
+            return received.contains(text) ? received : inbox.isClosed ? .some(nil) : nil
+        }
+        return found ?? nil
+    }
+
     func frame(within limit: Duration) async -> Outcome<Frame> { await next(within: limit) { Self.parseFrame(&$0) } }
 
     private func next<Value: Sendable>(

@@ -8,11 +8,12 @@ import TestTiers
 import Testing
 
 extension EndToEnd {
-    /// The tests of the JavaScript client, run by Node.
+    /// The tests of the JavaScript client and of the console's modules, run by Node.
     @Suite("the JavaScript client", .enabled(if: node != nil, "They need Node 20 or newer."))
     struct JavaScriptTests {
         private static let root = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
         private static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
+        private static let console = root.appending(path: "Services/Console/Web.test").path(percentEncoded: false)
         private static let demo = root.appending(path: "Examples/Demo/demo.test.js").path(percentEncoded: false)
 
         /// Runs test files, and reports the end of Node's output if one fails.
@@ -31,6 +32,17 @@ extension EndToEnd {
             try await run(names.map { "\(Self.tests)/\($0).test.js" })
         }
 
+        @Test("all tests of the console's modules pass")
+        func consoleModules() async throws {
+            try await run(Self.testFiles(in: Self.console))
+        }
+
+        /// Returns the paths of the test files in a directory.
+        private static func testFiles(in directory: String) throws -> [String] {
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+            return names.filter { $0.hasSuffix(".test.js") }.map { "\(directory)/\($0)" }
+        }
+
         /// Runs `strata dev`, whose content URLs Node and Chromium can resolve.
         /// - Parameter body: receives the program, the base URL, and the address of the demo page.
         private func withSystem(_ body: (StrataProgram, String, String) async throws -> Void) async throws {
@@ -44,7 +56,9 @@ extension EndToEnd {
             let dev = try await ChildProcess.start(
                 Launch(
                     try Executables.find("strata"), arguments: words,
-                    environment: ["PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home"],
+                    environment: [
+                        "PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home", "STRATA_CONSOLE": "false",
+                    ],
                     directory: program.directory, deathSignal: .terminate, output: .append(to: log)))
             var address = ""
             try await eventually("the address is printed: \(LogTail.last(20, of: log))") {
@@ -62,8 +76,7 @@ extension EndToEnd {
                 let created = try await program.run(["app", "create", "--name", "JavaScript", "--json"])
                 let app = program.directory + "/app.json"
                 try created.output.write(toFile: app, atomically: true, encoding: .utf8)
-                let files = try FileManager.default.contentsOfDirectory(atPath: Self.tests)
-                    .filter { $0.hasSuffix(".test.js") }.sorted().map { "\(Self.tests)/\($0)" }
+                let files = try Self.testFiles(in: Self.tests)
                 try await run(files, environment: ["STRATA_URL": url, "STRATA_APP": app, "HOME": program.directory])
             }
         }

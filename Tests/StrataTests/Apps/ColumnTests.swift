@@ -13,7 +13,9 @@ enum Queries {
 
     static let all: [QueryCheck] = [
         QueryCheck(
-            InsertApp(app: app, name: "App", provider: UUID(), key: UUID(), publicKey: "k", serverTokenDigest: [1])),
+            InsertApp(
+                app: app, name: "App", provider: UUID(), key: UUID(), publicKey: "k", serverToken: UUID(),
+                serverTokenDigest: [1])),
         QueryCheck(ListApps()),
         QueryCheck(SuspendApp(app: app, isSuspended: true)), QueryCheck(ReadAppExtent(app: app)),
         QueryCheck(BeginAppDeletion(app: app)),
@@ -24,6 +26,10 @@ enum Queries {
         QueryCheck(RevokeServerToken(id: UUID(), endsWebhooks: true)),
         QueryCheck(AddAppIndex(app: app, path: "status", most: 1)),
         QueryCheck(ListAppIndexes(app: app)), QueryCheck(RemoveAppIndex(app: app, path: "status")),
+        QueryCheck(CreateOperator(name: "ana", passwordHash: nil, role: "viewer")), QueryCheck(ListOperators()),
+        QueryCheck(DisableOperator(name: "ana")), QueryCheck(EnableOperator(name: "ana", role: nil)),
+        QueryCheck(SetOperatorPassword(name: "ana", passwordHash: "hash")),
+        QueryCheck(CreateSignInLink(name: "ana", digest: [1], seconds: 600)),
         QueryCheck(ListAppWebhooks(app: app)), QueryCheck(RemoveAppWebhook(app: app, id: UUID())),
     ]
 }

@@ -24,10 +24,12 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
     }
 
     /// Returns the arguments with their placeholders replaced. Creates the files they name: one with useless content,
-    /// and one with a private key.
+    /// one with a password, and one with a private key.
     func words(in directory: String) async throws -> [String] {
         try Data("nonsense\n".utf8).write(to: URL(fileURLWithPath: directory + "/nonsense"))
+        try Data("correct horse battery\n".utf8).write(to: URL(fileURLWithPath: directory + "/password"))
         let values = [
+            "{password}": directory + "/password",
             "{directory}": directory, "{nonsense}": directory + "/nonsense",
             "{key}": try await TestApp.key.value.privateKeyFile,
             "{uuid}": "6a1f0e0c-6f1b-4d3b-9a53-8b8d8c6c2d11",
@@ -57,7 +59,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     /// All cases: at least one for each option of each command.
     static let all: [WrongInput] = [
-        database, dev, apps, tokens, serverAPI, users, announcements, demo, secrets, others,
+        database, dev, apps, tokens, operators, serverAPI, users, announcements, demo, secrets, others,
     ]
     .flatMap { $0 }
 
@@ -69,6 +71,9 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             ("app token create", ["--name", "bot"] + app), ("app token list", app), ("app token revoke", app),
             ("app index add", ["metadata.status"] + app), ("app index list", app),
             ("app index remove", ["metadata.status"] + app),
+            ("operator create", ["ana", "--password-file", "{password}"]), ("operator list", []),
+            ("operator disable", ["ana"]), ("operator enable", ["ana"]),
+            ("operator password", ["ana", "--password-file", "{password}"]), ("operator link", ["ana"]),
             ("app webhook list", app), ("app webhook remove", ["00000000-0000-4000-8000-000000000001"] + app),
         ]
         var rows: [WrongInput] = []
@@ -97,9 +102,14 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         }
         for option in [
             "--gateways", "--conversations", "--metadata", "--presence", "--webhooks", "--http-port", "--https-port",
+            "--console-port",
         ] {
             rows.append(WrongInput("dev", option, [option, "many"], "The value 'many' is invalid for '\(option)"))
         }
+        rows.append(
+            WrongInput(
+                "dev", "--console-port", ["--console-port", "0"], "--console-port must be a port number",
+                .configuration))
         rows.append(WrongInput("dev", "--host", ["--host", "localhost"], "--host", .configuration))
         rows.append(
             WrongInput(
@@ -221,6 +231,38 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("token", "--insecure", ["--user", "ana", "--insecure=much"], "--insecure"),
         WrongInput("token", "--json", ["--user", "ana", "--json=much"], "--json"),
     ]
+
+    private static let operators: [WrongInput] = {
+        var rows: [WrongInput] = []
+        for command in ["create", "disable", "enable", "password", "link"] {
+            for name in ["", "Ana", "-ana", String(repeating: "x", count: 65)] {
+                rows.append(
+                    WrongInput("operator \(command)", "<name>", ["--", name], "name must have 1 to 64 characters"))
+            }
+        }
+        for command in ["operator create", "operator password"] {
+            let database = ["ana", "--database", nobody]
+            rows += [
+                WrongInput(
+                    command, "--password-file", database + ["--password-file", "{directory}/none"], "cannot be read",
+                    .noInput),
+                WrongInput(
+                    command, "--password-file", database + ["--password-file", "{nonsense}"],
+                    "The password must have 12 to 1,024 bytes."),
+                WrongInput(command, "--password-file", database, "run the command in a terminal"),
+            ]
+        }
+        for command in ["operator create", "operator enable"] {
+            rows.append(
+                WrongInput(command, "--role", ["ana", "--role", "admin"], "The value 'admin' is invalid for '--role"))
+        }
+        rows.append(
+            WrongInput(
+                "operator link", "--url", ["ana", "--url", "nonsense"], "must look like http://localhost:8090",
+                .configuration))
+        rows.append(WrongInput("operator list", "--json", ["--json=much"], "--json"))
+        return rows
+    }()
 
     private static let serverToken = ["STRATA_SERVER_TOKEN": "a-token-of-this-test"]
 

@@ -52,8 +52,7 @@ struct WrongInputTests {
 
     @Test("the version is that of the source tree, with the commit if the build knows it")
     func version() async throws {
-        #expect(StrataVersion.text(commit: "") == StrataVersion.current)
-        #expect(StrataVersion.text(commit: "00a0fef12345-dirty") == "\(StrataVersion.current) (00a0fef12345-dirty)")
+        #expect(StrataVersion.description.wholeMatch(of: /\d+\.\d+\.\d+( \([0-9a-f]+(-dirty)?\))?/) != nil)
         #expect(try await StrataProgram("words").run(["--version"]).output == StrataVersion.description + "\n")
     }
 

@@ -36,7 +36,7 @@ struct DeploymentSecretsTests {
             try FileManager.default.createDirectory(atPath: "\(directory)/services", withIntermediateDirectories: true)
             try "older".write(toFile: "\(directory)/services/conversations-url", atomically: false, encoding: .utf8)
             _ = try DeploymentSecrets(directory: directory, places: .init()).ensure()
-            for service in ["conversations", "metadata", "webhooks"] {
+            for service in ["conversations", "metadata", "webhooks", "console"] {
                 let password = try read("\(directory)/owner/\(service)-password")
                 #expect(
                     try read("\(directory)/\(service)/url")

@@ -12,6 +12,7 @@ struct DevSettingsTests {
         #expect(settings.host == "127.0.0.1")
         #expect(settings.httpPort == 8080)
         #expect(settings.httpsPort == 8443)
+        #expect(settings.consolePort == 8090)
         #expect(settings.publicURL == "https://localhost:8443")
         #expect(settings.certificateHosts == ["localhost", "127.0.0.1", "::1"])
         #expect(ServiceKind.allCases.allSatisfy { settings.instances[$0] == 1 })
@@ -26,6 +27,17 @@ struct DevSettingsTests {
         #expect(settings.httpsPort == 9443)
         #expect(settings.publicURL == "https://localhost:9443")
         #expect(settings.logLevel == "debug")
+    }
+
+    @Test("STRATA_CONSOLE=false leaves the console out", arguments: ["false", "FALSE", "no", "off", "0"])
+    func withoutConsole(value: String) throws {
+        let environment = ["STRATA_CONSOLE": value, "STRATA_CONSOLE_PORT": "7090"]
+        let settings = try DevSettings(flags: .init(), environment: environment)
+        #expect(settings.consolePort == nil)
+        #expect(settings.kinds == ServiceKind.allCases.filter { $0 != .console })
+        let on = try DevSettings(flags: .init(), environment: environment.merging(["STRATA_CONSOLE": "true"]) { $1 })
+        #expect(on.consolePort == 7090 && on.kinds == ServiceKind.allCases)
+        #expect(try DevSettings(flags: .init(consolePort: 6090), environment: [:]).consolePort == 6090)
     }
 
     @Test("a public URL loses its trailing slash, and its name is in the certificate")
@@ -45,6 +57,9 @@ struct DevSettingsTests {
             (DevSettings.Flags(httpPort: 70_000), [:], "--http-port"),
             (DevSettings.Flags(), ["STRATA_HTTP_PORT": "http"], "STRATA_HTTP_PORT"),
             (DevSettings.Flags(httpPort: 8443), [:], "--https-port"),
+            (DevSettings.Flags(consolePort: 0), [:], "--console-port"),
+            (DevSettings.Flags(), ["STRATA_CONSOLE_PORT": "console"], "STRATA_CONSOLE_PORT"),
+            (DevSettings.Flags(), ["STRATA_CONSOLE": "perhaps"], "STRATA_CONSOLE"),
             (DevSettings.Flags(publicURL: "chat.example.org"), [:], "--public-url"),
             (DevSettings.Flags(publicURL: "https://user@chat.example.org"), [:], "--public-url"),
             (DevSettings.Flags(logLevel: "loud"), [:], "--log-level"),

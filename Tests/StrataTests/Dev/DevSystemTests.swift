@@ -23,17 +23,18 @@ struct DevSystemTests {
 
         init(
             _ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1, home name: String = "home",
-            isPortTaken: Bool = false
+            isPortTaken: Bool = false, hasConsole: Bool = true
         ) throws {
             let lines = lines
             squatter =
                 isPortTaken
                 ? try ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0)
                     .wait() : nil
-            var ports = try LoopbackPort.free(2)
+            var ports = try LoopbackPort.free(3)
             if let taken = squatter?.localAddress?.port { ports[0] = taken }
             let settings = try DevSettings(
-                flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1]), environment: [:])
+                flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1], consolePort: ports[2]),
+                environment: ["STRATA_CONSOLE": hasConsole ? "true" : "false"])
             home = StrataHome(environment: ["STRATA_HOME": "\(directory)/\(name)"])
             system = DevSystem(
                 home: home, settings: settings, binaries: binaries,
@@ -60,7 +61,7 @@ struct DevSystemTests {
             #expect(
                 Set(state.processes.map(\.name)) == [
                     "postgres", "redis", "conversations-1", "metadata-1", "presence-1", "webhooks-1", "gateway-1",
-                    "gateway-2",
+                    "gateway-2", "console-1",
                 ])
             #expect(state.processes.allSatisfy { kill($0.pid, 0) == 0 })
             #expect(state.httpURLs.count == 2)
@@ -116,7 +117,7 @@ struct DevSystemTests {
             let port = try #require(try stage.process("postgres").port)
             for (role, password) in [
                 ("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata),
-                ("strata_webhooks", secrets.webhooks),
+                ("strata_webhooks", secrets.webhooks), ("strata_console", secrets.console),
             ] {
                 let words = [
                     "-X", "-A", "-t", "-w", "-d", "postgresql://\(role):\(password)@127.0.0.1:\(port)/strata", "-c",
@@ -143,7 +144,7 @@ struct DevSystemTests {
             let rename = "UPDATE strata.schema_migrations SET name = 'tables' WHERE version = 1"
             try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: rename)
             let refusal = await #expect(throws: PostgresError.self) {
-                try await DatabaseMigration.run(url: url, passwords: nil)
+                try await DatabaseMigration.run(url: url, passwords: [:])
             }
             let sentence =
                 "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then "
@@ -156,6 +157,52 @@ struct DevSystemTests {
             await second.system.stop()
             #expect(!second.lines.all.contains { $0.contains("migrat") || $0.contains("ready") })
             #expect(FileManager.default.fileExists(atPath: second.home.postgres))
+        }
+    }
+
+    @Test("each start makes a link that signs the developer in to the console, and shows it; a disabled one has none")
+    func consoleLink() async throws {
+        try await withTemporaryDirectory { directory in
+            let binaries = try FakeServices.make(in: directory)
+            var links: [String] = []
+            for _ in 1...2 {
+                let stage = try Stage(directory, binaries)
+                try await stage.system.start()
+                let console = try #require(try stage.state.consoleURL)
+                let port = try #require(try stage.process("console-1").httpPort)
+                #expect(console == "http://localhost:\(port)")
+                let welcome = await stage.system.welcome()
+                let link = try #require(welcome.split(whereSeparator: \.isWhitespace).first { $0.hasPrefix(console) })
+                #expect(link.hasPrefix(console + "/console/link/"))
+                #expect(welcome.contains("operator link developer"))
+                links.append(String(link))
+                let operators = OperatorStore(url: try stage.state.databaseURL)
+                #expect(try await operators.list().map(\.name) == ["developer"])
+                #expect(try await operators.list().map(\.role) == ["operator"])
+                #expect(try await operators.disable("developer"))
+                if links.count == 1 { _ = try await operators.enable("developer", role: nil) }
+                await stage.system.stop()
+            }
+            #expect(links[0] != links[1])
+            let third = try Stage(directory, binaries)
+            try await third.system.start()
+            let console = try #require(try third.state.consoleURL)
+            #expect(await third.system.welcome().contains("console      \(console)\n"))
+            await third.system.stop()
+        }
+    }
+
+    @Test("without the console, its executable is not needed")
+    func withoutConsole() async throws {
+        try await withTemporaryDirectory { directory in
+            let binaries = try FakeServices.make(in: directory)
+            try FileManager.default.removeItem(atPath: binaries.path(of: .console))
+            let stage = try Stage(directory, binaries, hasConsole: false)
+            try await stage.system.start()
+            #expect(try stage.state.consoleURL == nil)
+            #expect(try stage.state.instances(of: "console").isEmpty)
+            #expect(await !stage.system.welcome().contains("console"))
+            await stage.system.stop()
         }
     }
 

@@ -26,15 +26,31 @@ struct ServicePlanTests {
             .init(gateways: 4, conversations: 2, metadata: 3, presence: 2, httpPort: 8441, httpsPort: 8443))
         let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
         #expect(Set(ports).count == ports.count)
-        #expect(plan.instances.count == 12)
+        #expect(plan.instances.count == 13)
     }
 
     @Test("ports requested for the gateways are kept, anywhere in the range")
     func wanted() throws {
-        let plan = try plan(.init(httpPort: 20_010, httpsPort: 20_003))
+        let plan = try plan(.init(httpPort: 20_010, httpsPort: 20_003, consolePort: 20_005))
         let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
         #expect(Set(ports).count == ports.count)
-        #expect(ports.contains(20_010) && ports.contains(20_003))
+        #expect(ports.contains(20_010) && ports.contains(20_003) && ports.contains(20_005))
+    }
+
+    @Test("the console gets its port, or the next one that is free and not a gateway's")
+    func consolePort() throws {
+        func port(_ flags: DevSettings.Flags, taken: Set<Int> = []) throws -> Int? {
+            try plan(flags, taken: taken).instances.first { $0.kind == .console }?.httpPort
+        }
+        #expect(try port(.init()) == 8090)
+        #expect(try port(.init(), taken: [8090, 8091]) == 8092)
+        #expect(try port(.init(gateways: 2, consolePort: 8080)) == 8082)
+        let failure = #expect(throws: CommandFailure.self) { try port(.init(consolePort: 65_535), taken: [65_535]) }
+        #expect(failure?.message.contains("--console-port") == true)
+        let settings = try DevSettings(flags: .init(), environment: ["STRATA_CONSOLE": "false"])
+        let without = try ServicePlan(
+            settings: settings, isFree: { _ in true }, takePorts: { Array(20_001...20_000 + $0) })
+        #expect(!without.instances.contains { $0.kind == .console })
     }
 
     @Test("an error names an occupied first port and the flag that changes it")
@@ -90,5 +106,35 @@ struct ServicePlanTests {
         let presence = plan.environment(of: try #require(plan.instances.first { $0.kind == .presence }), in: context)
         #expect(presence["STRATA_POSTGRES_URL"] == nil)
         #expect(presence["STRATA_REDIS_URL"] == "redis://127.0.0.1:1")
+    }
+
+    @Test("the console gets the addresses of everything that it shows, and both secrets")
+    func consoleEnvironment() throws {
+        let plan = try plan(.init(gateways: 2))
+        let context = ServicePlan.Context(
+            settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret",
+            webhooksSecret: "of webhooks", postgresURLs: [.console: "postgresql://o@h/strata"],
+            redisURL: "redis://127.0.0.1:1", certificate: "/c.pem", key: "/k.pem",
+            inherited: ["STRATA_CONSOLE": "true", "STRATA_CONSOLE_URL": "http://elsewhere"])
+        let console = try #require(plan.instances.last)
+        #expect(console.name == "console-1")
+        let environment = plan.environment(of: console, in: context)
+        #expect(environment["STRATA_CONSOLE_HOST"] == "127.0.0.1" && environment["STRATA_CONSOLE_PORT"] == "8090")
+        #expect(environment["STRATA_CONSOLE_GATEWAY_URL"] == "http://127.0.0.1:8080")
+        #expect(environment["STRATA_CONSOLE_ALLOW_HTTP"] == "true")
+        #expect(environment["STRATA_POSTGRES_URL"] == "postgresql://o@h/strata")
+        #expect(environment["STRATA_CLUSTER_SECRET"] == "secret")
+        #expect(environment["STRATA_WEBHOOKS_SECRET"] == "of webhooks")
+        for kind in [ServiceKind.conversations, .presence, .webhooks] {
+            #expect(environment["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] == plan.addresses(of: kind))
+        }
+        let instances = environment["STRATA_CONSOLE_INSTANCES"]?.split(separator: ",") ?? []
+        #expect(instances.count == plan.instances.count)
+        #expect(instances.first == "conversations=127.0.0.1:\(plan.instances[0].adminPort)")
+        for key in ["STRATA_RPC_PORT", "STRATA_HTTP_PORT", "STRATA_CONSOLE", "STRATA_CONSOLE_URL"] {
+            #expect(environment[key] == nil, "\(key)")
+        }
+        let gateway = plan.environment(of: try #require(plan.instances.first { $0.kind == .gateway }), in: context)
+        #expect(gateway.keys.allSatisfy { !$0.hasPrefix("STRATA_CONSOLE") })
     }
 }

@@ -38,7 +38,7 @@ struct DoctorTests {
                 .examine()
             let services = try #require(checks.first { $0.subject == "services" })
             #expect(services.verdict == .bad)
-            #expect(services.finding.contains("conversations, metadata, presence, webhooks, gateway"))
+            #expect(services.finding.contains("conversations, metadata, presence, webhooks, gateway, console"))
             #expect(services.remedy == "swift build")
             for name in ["psql", "setpriv", "home", "disk"] {
                 #expect(checks.first { $0.subject == name }?.verdict == .fine, "\(name)")
@@ -49,6 +49,9 @@ struct DoctorTests {
                 #expect(check.verdict != .bad)
                 #expect(check.finding.contains("tested"))
             }
+            // A taken port of the console is only a notice, because strata dev chooses another one.
+            let port = try #require(checks.first { $0.subject == "console port" })
+            #expect(port.verdict != .bad && port.finding.hasPrefix("\(DevSettings.defaultConsolePort) is "))
             #expect(checks.first { $0.subject == "system" }?.verdict == .notice)
             #expect(checks.allSatisfy { $0.verdict != .bad || $0.remedy != nil })
         }

@@ -80,11 +80,8 @@ struct HomeTests {
             try home.make()
             let first = try Secrets.ensure(in: home)
             #expect(try Secrets.ensure(in: home) == first)
-            let all = [
-                first.cluster, first.postgres, first.conversations, first.metadata, first.webhooks,
-                first.webhooksSecret,
-            ]
-            #expect(Set(all).count == 6)
+            let all = [first.cluster, first.postgres, first.webhooksSecret] + first.rolePasswords.values
+            #expect(all.count == 7 && Set(all).count == 7)
             // The secrets missing in a home of an older release are generated once.
             let older = [
                 "cluster": first.cluster, "postgres": first.postgres, "conversations": first.conversations,
@@ -95,7 +92,7 @@ struct HomeTests {
             let added = try Secrets.ensure(in: home)
             #expect(
                 added.cluster == first.cluster && added.webhooks == first.webhooks
-                    && added.webhooksSecret != first.webhooksSecret)
+                    && added.webhooksSecret != first.webhooksSecret && added.console != first.console)
             #expect(try Secrets.ensure(in: home) == added)
             #expect(try FileManager.default.attributesOfItem(atPath: home.secrets)[.posixPermissions] as? Int == 0o600)
             try "{".write(toFile: home.secrets, atomically: false, encoding: .utf8)

@@ -40,12 +40,15 @@ public struct AppStore: Sendable {
         return row.name
     }
 
-    /// Registers an app with its key and the digest of its Server API token, in one statement.
+    /// Registers an app with its key and the digest of its Server API token.
     public func insert(_ app: NewApp) async throws {
-        _ = try await query(
+        let rows = try await query(
             InsertApp(
                 app: app.id, name: app.name, provider: app.providerID, key: app.keyID, publicKey: app.publicKey,
-                serverTokenDigest: app.serverTokenDigest))
+                serverToken: app.serverTokenID, serverTokenDigest: app.serverTokenDigest))
+        guard rows.first?.outcome == "ok" else {
+            throw CommandFailure(.unavailable, "An id of the new app is in use. The same command will make others.")
+        }
     }
 
     /// Returns all apps, oldest first.
@@ -92,19 +95,25 @@ struct InsertApp: PostgresQuery {
     let provider: UUID
     let key: UUID
     let publicKey: String
+    let serverToken: UUID
     let serverTokenDigest: [UInt8]
 
+    typealias Row = OutcomeRow
+
     static let statement = Statement(
-        "app.insert",
-        sql: """
-            WITH app AS (INSERT INTO conversations.app (id, name, provider_id) VALUES ($1, $2, $3) RETURNING id),
-                 key AS (INSERT INTO conversations.app_key (id, app_id, public_key) SELECT $4, id, $5 FROM app)
-            INSERT INTO conversations.server_token (digest, app_id) SELECT $6, id FROM app
-            """)
+        "app.insert", sql: "SELECT conversations.create_app($1, $2, $3, $4, $5, $6, $7) AS outcome", isIdempotent: true)
 
     var parameters: [Value] {
-        [.uuid(app), .text(name), .uuid(provider), .uuid(key), .text(publicKey), .bytes(serverTokenDigest)]
+        [
+            .uuid(app), .text(name), .uuid(provider), .uuid(key), .text(publicKey), .uuid(serverToken),
+            .bytes(serverTokenDigest),
+        ]
     }
+}
+
+/// The row of a statement that returns only an outcome.
+struct OutcomeRow: Decodable {
+    let outcome: String
 }
 
 struct ListApps: PostgresQuery {
@@ -128,11 +137,8 @@ struct SuspendApp: PostgresQuery {
     let isSuspended: Bool
 
     static let statement = Statement(
-        "app.suspend",
-        sql: """
-            UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1
-            RETURNING name, deleting_since IS NOT NULL AS is_being_deleted
-            """, isIdempotent: true)
+        "app.suspend", sql: "SELECT s.name, s.is_being_deleted FROM conversations.suspend_app($1, $2) s",
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app), .bool(isSuspended)] }
 

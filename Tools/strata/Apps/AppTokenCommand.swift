@@ -62,20 +62,28 @@ struct AppTokenListCommand: AsyncParsableCommand {
         var id: String
         var name: String
         var createdAt: String
+        /// nil: the token does not expire.
+        var expiresAt: String?
+
+        init(_ token: AppStore.ServerToken) {
+            (id, name) = (token.id.uuidString.lowercased(), token.name)
+            createdAt = token.createdAt.formatted(.iso8601)
+            expiresAt = token.expiresAt?.formatted(.iso8601)
+        }
+
+        var line: String { "\(id)  \(createdAt)  \(name)\(expiresAt.map { "  (expires \($0))" } ?? "")" }
     }
 
     func run() async throws {
         let app = try target.id
         guard let tokens = try await target.store.serverTokens(of: app) else { throw target.noSuchApp(app) }
-        let rows = tokens.map {
-            Row(id: $0.id.uuidString.lowercased(), name: $0.name, createdAt: $0.createdAt.formatted(.iso8601))
-        }
+        let rows = tokens.map { Row($0) }
         if json { return try Console.standard.say(json: rows) }
         guard !rows.isEmpty else {
             return Console.standard.say(
                 "No token. Create one with: \(OwnCommand.name) app token create --name \"…\" \(target.app)")
         }
-        for row in rows { Console.standard.say("\(row.id)  \(row.createdAt)  \(row.name)") }
+        for row in rows { Console.standard.say(row.line) }
     }
 }
 
@@ -153,11 +161,14 @@ extension AppStore {
         let id: UUID
         let name: String
         let createdAt: Date
+        /// nil: the token does not expire.
+        let expiresAt: Date?
     }
 
-    /// Registers a server token. Returns false if the app does not exist.
+    /// Registers a server token. Returns false if the app does not exist, or is being deleted.
     func insert(_ token: NewServerToken, for app: UUID) async throws -> Bool {
-        !(try await query(InsertServerToken(app: app, id: token.id, name: token.name, digest: token.digest))).isEmpty
+        let query = InsertServerToken(app: app, id: token.id, name: token.name, digest: token.digest)
+        return try await self.query(query).first?.outcome == "ok"
     }
 
     /// Returns the server tokens of an app, oldest first; nil if the app does not exist.
@@ -185,25 +196,20 @@ extension AppStore {
     }
 }
 
-/// Registers a server token. No row: the app does not exist, or it is being deleted.
+/// Registers a server token that does not expire.
 struct InsertServerToken: PostgresQuery {
     let app: UUID
     let id: UUID
     let name: String
     let digest: [UInt8]
 
+    typealias Row = OutcomeRow
+
     static let statement = Statement(
         "server_token.insert",
-        sql: """
-            INSERT INTO conversations.server_token (id, name, digest, app_id)
-            SELECT $2, $3, $4, a.id FROM conversations.app a WHERE a.id = $1 AND a.deleting_since IS NULL RETURNING id
-            """)
+        sql: "SELECT conversations.create_server_token($1, $2, $3, $4, NULL) AS outcome", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app), .uuid(id), .text(name), .bytes(digest)] }
-
-    struct Row: Decodable {
-        let id: UUID
-    }
 }
 
 /// The server tokens of an app, oldest first. No row: the app does not exist.
@@ -213,7 +219,7 @@ struct ListServerTokens: PostgresQuery {
     static let statement = Statement(
         "server_token.list",
         sql: """
-            SELECT t.id, t.name, t.created_at
+            SELECT t.id, t.name, t.created_at, t.expires_at
             FROM conversations.app a LEFT JOIN conversations.server_token t ON t.app_id = a.id
             WHERE a.id = $1 ORDER BY t.created_at, t.id
             """, isIdempotent: true)

@@ -19,6 +19,8 @@ public struct NewApp: Sendable {
     public let privateKey: String?
     /// The token with which the app's own server authenticates.
     public let serverToken: String
+    /// The id under which the token is listed and revoked.
+    let serverTokenID = UUID()
 
     /// Generates ids, a token and, unless a public key is given, a key pair.
     /// - Parameters:

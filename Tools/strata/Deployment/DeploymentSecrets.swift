@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 import RPC
+import Schema
 
 /// The credentials of a deployment's containers: one directory, with a subdirectory for each group of readers.
 ///
@@ -10,12 +11,13 @@ import RPC
 /// |---|---|---|
 /// | `cluster/secret` | every service except webhooks | secret between services |
 /// | `cluster/redis-url` | every service except webhooks | |
-/// | `webhook-calls/secret` | gateways, the webhooks service | secret between these two |
-/// | `conversations/url`, `metadata/url`, `webhooks/url` | the service of this name | database URL with its own role |
+/// | `webhook-calls/secret` | the webhooks service, gateways, the console | secret of calls to the webhooks service |
+/// | `conversations/url`, `metadata/url`, `webhooks/url`, `console/url` | the service of this name | database URL |
 /// | `owner/url`, `owner/password` | PostgreSQL, `strata` | the database's owner |
 /// | `owner/conversations-password` | `strata migrate` | password of the role |
 /// | `owner/metadata-password` | `strata migrate` | password of the role |
 /// | `owner/webhooks-password` | `strata migrate` | password of the role |
+/// | `owner/console-password` | `strata migrate` | password of the role |
 /// | `redis/password` | Redis | |
 /// | `tls/edge.pem` | the edge | certificate and key |
 /// | `certificate.pem` | every user | certificate for clients to trust |
@@ -26,7 +28,7 @@ import RPC
 struct DeploymentSecrets {
     /// The groups that may read a directory, in addition to root.
     enum Group: String, CaseIterable {
-        case cluster, owner, redis, tls, webhooks, conversations, metadata
+        case cluster, owner, redis, tls, webhooks, conversations, metadata, console
         case webhookCalls = "webhook-calls"
 
         /// The id of the group in the containers. `docker-compose.yml` assigns the members.
@@ -40,6 +42,16 @@ struct DeploymentSecrets {
             case .webhookCalls: 10_007
             case .conversations: 10_008
             case .metadata: 10_009
+            case .console: 10_010
+            }
+        }
+
+        init(_ role: Schema.ServiceRole) {
+            switch role {
+            case .conversations: self = .conversations
+            case .metadata: self = .metadata
+            case .webhooks: self = .webhooks
+            case .console: self = .console
             }
         }
     }
@@ -71,15 +83,12 @@ struct DeploymentSecrets {
             }
         }
         let owner = try secret("password", in: .owner, made: &made)
-        let conversations = try secret("conversations-password", in: .owner, made: &made)
-        let metadata = try secret("metadata-password", in: .owner, made: &made)
-        let webhooks = try secret("webhooks-password", in: .owner, made: &made)
         let redis = try secret("password", in: .redis, made: &made)
         try writeFile(databaseURL(user: places.owner, password: owner), named: "url", in: .owner)
-        try writeFile(
-            databaseURL(user: "strata_conversations", password: conversations), named: "url", in: .conversations)
-        try writeFile(databaseURL(user: "strata_metadata", password: metadata), named: "url", in: .metadata)
-        try writeFile(databaseURL(user: "strata_webhooks", password: webhooks), named: "url", in: .webhooks)
+        for role in Schema.ServiceRole.allCases {
+            let password = try secret("\(role.rawValue)-password", in: .owner, made: &made)
+            try writeFile(databaseURL(user: role.name, password: password), named: "url", in: Group(role))
+        }
         try writeFile("redis://:\(Self.escaped(redis))@\(places.redis)", named: "redis-url", in: .cluster)
         try certificate(&made)
         return made

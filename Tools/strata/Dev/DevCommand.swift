@@ -10,8 +10,8 @@ struct DevCommand: AsyncParsableCommand {
         abstract: "Runs everything on this machine, until Ctrl-C.",
         discussion: """
             Starts a PostgreSQL and a Redis of its own, migrates the database, makes a TLS certificate, starts the \
-            five services as processes and restarts one that dies. Everything lies in .strata/ of the current \
-            directory, or in STRATA_HOME; the next start finds it again.
+            five services and the console as processes, and restarts one that dies. Everything lies in .strata/ of \
+            the current directory, or in STRATA_HOME; the next start finds it again.
             """)
 
     @Option(help: "Gateways to run; each further one takes the next free ports.")
@@ -30,6 +30,12 @@ struct DevCommand: AsyncParsableCommand {
     var httpPort: Int?
     @Option(help: "Port of HTTPS. (STRATA_HTTPS_PORT; default: 8443)")
     var httpsPort: Int?
+    @Option(
+        help: """
+            Port of the console; if it is taken, the next free one. (STRATA_CONSOLE_PORT; default: 8090. \
+            STRATA_CONSOLE=false leaves the console out.)
+            """)
+    var consolePort: Int?
     @Option(help: "Base of the URLs inside objects. (STRATA_PUBLIC_URL; default: https://localhost and the HTTPS port)")
     var publicURL: String?
     @Option(help: "Level of the services' logs. (STRATA_LOG_LEVEL; default: info)")
@@ -39,7 +45,8 @@ struct DevCommand: AsyncParsableCommand {
         let flags = DevSettings.Flags(
             gateways: gateways, conversations: conversations, metadata: metadata, presence: presence,
             webhooks: webhooks, host: host,
-            httpPort: httpPort, httpsPort: httpsPort, publicURL: publicURL, logLevel: logLevel)
+            httpPort: httpPort, httpsPort: httpsPort, consolePort: consolePort, publicURL: publicURL,
+            logLevel: logLevel)
         let environment = ProcessInfo.processInfo.environment
         let settings = try DevSettings(flags: flags, environment: environment)
         let system = DevSystem(
@@ -90,33 +97,41 @@ struct Welcome {
     let home: StrataHome
     /// The address of the demo page, if there is one.
     let demoPage: String?
+    /// The link that signs the developer in to the console, if there is one.
+    let consoleLink: String?
 
     /// The text, several lines beginning with an empty one.
     var text: String {
         let prefix = home.path == StrataHome(environment: [:]).path ? "" : "STRATA_HOME=\(home.path) "
         let command = prefix + OwnCommand.name
-        let secure = state.httpsURLs.map { "\($0)   \($0.replacingOccurrences(of: "https://", with: "wss://"))" }
-        let plain = state.httpURLs.map { "\($0)    \($0.replacingOccurrences(of: "http://", with: "ws://"))" }
         let chatLine = chat(prefix, columns: command.count + 33)
-        let demo = demoPage.map { "\n\nTwo users side by side in your browser:\n\n  \($0)" } ?? ""
+        let link = "\n  \(command) operator link developer         another link to the console, for one sign-in"
         return """
 
             Strata is up.
 
-              HTTPS and WebSocket   \(secure.joined(separator: "\n                        "))
-              without TLS           \(plain.joined(separator: "\n                        "))
-              certificate           \(state.certificate)
-              logs                  \(home.logs)/\(demo)
+            \(addresses)
 
             In another terminal:
 
               \(command) app create --name "My app"      an app, its key, and a token for its server
               \(command) token --app APP --user alice    an identity token, to sign in with
-              \(command) demo                            two users try everything\(chatLine)
+              \(command) demo                            two users try everything\(chatLine)\(state.consoleURL == nil ? "" : link)
               \(command) doctor                          what is missing, what is wrong
 
             Ctrl-C stops everything and keeps the data.
             """
+    }
+
+    /// The lines with the addresses and paths.
+    private var addresses: String {
+        let secure = state.httpsURLs.map { "\($0)   \($0.replacingOccurrences(of: "https://", with: "wss://"))" }
+        let plain = state.httpURLs.map { "\($0)    \($0.replacingOccurrences(of: "http://", with: "ws://"))" }
+        var rows = (secure + plain).enumerated().map { ($0 == 0 ? "API" : "", $1) }
+        if let console = consoleLink ?? state.consoleURL { rows.append(("console", console)) }
+        if let demoPage { rows.append(("demo", demoPage)) }
+        rows += [("certificate", state.certificate), ("logs", home.logs + "/")]
+        return rows.map { "  \($0.padding(to: 12)) \($1)" }.joined(separator: "\n")
     }
 
     /// Returns the line about the example Chat; empty if this `strata` is not the one of a source tree.

@@ -12,12 +12,15 @@ struct DevSettings: Equatable, Sendable {
     var httpPort: Int
     /// The HTTPS port of the first gateway.
     var httpsPort: Int
+    /// The preferred port of the console; nil: the console does not run.
+    var consolePort: Int?
     /// The base of the URLs inside objects, without a trailing slash.
     var publicURL: String
     var logLevel: String
 
     /// The maximum number of instances of one service. More on one machine is a mistake.
     static let mostInstances = 16
+    static let defaultConsolePort = 8090
     static let logLevels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
     /// The values of the command line; nil: not given.
@@ -30,6 +33,7 @@ struct DevSettings: Equatable, Sendable {
         var host: String?
         var httpPort: Int?
         var httpsPort: Int?
+        var consolePort: Int?
         var publicURL: String?
         var logLevel: String?
     }
@@ -42,7 +46,7 @@ struct DevSettings: Equatable, Sendable {
             .presence: flags.presence,
             .webhooks: flags.webhooks,
         ]
-        for kind in ServiceKind.allCases where !(1...Self.mostInstances).contains(instances[kind] ?? 0) {
+        for (kind, count) in instances where !(1...Self.mostInstances).contains(count) {
             let flag = kind == .gateway ? "--gateways" : "--\(kind.rawValue)"
             throw CommandFailure(.usage, "\(flag) must be between 1 and \(Self.mostInstances).")
         }
@@ -60,6 +64,12 @@ struct DevSettings: Equatable, Sendable {
             throw CommandFailure(
                 .configuration, "HTTP and HTTPS cannot share port \(httpPort); change --http-port or --https-port.")
         }
+        if try Self.runsConsole(environment) {
+            consolePort = try Self.port(
+                flags.consolePort, flag: "--console-port", environment: environment, key: "STRATA_CONSOLE_PORT",
+                default: Self.defaultConsolePort)
+            instances[.console] = 1
+        }
         let given = flags.publicURL ?? environment["STRATA_PUBLIC_URL"]
         publicURL = try given.map(Self.checkedPublicURL) ?? "https://localhost:\(httpsPort)"
         logLevel = flags.logLevel ?? environment["STRATA_LOG_LEVEL"] ?? "info"
@@ -74,12 +84,23 @@ struct DevSettings: Equatable, Sendable {
         }
     }
 
+    /// The services that run.
+    var kinds: [ServiceKind] { ServiceKind.allCases.filter { instances[$0] ?? 0 > 0 } }
+
     /// The host names and addresses that the certificate must cover.
     var certificateHosts: [String] {
         let own = ["localhost", "127.0.0.1", "::1"]
         let publicHost = URLComponents(string: publicURL)?.host?
             .trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
         return own + [publicHost].compactMap { $0 }.filter { !own.contains($0) }
+    }
+
+    private static func runsConsole(_ environment: [String: String]) throws -> Bool {
+        switch environment["STRATA_CONSOLE"]?.lowercased() ?? "" {
+        case "", "true", "yes", "on", "1": return true
+        case "false", "no", "off", "0": return false
+        default: throw CommandFailure(.configuration, "STRATA_CONSOLE must be true or false.")
+        }
     }
 
     private static func port(

@@ -5,6 +5,7 @@ import LocalServers
 import NetKit
 import Postgres
 import RPC
+import Schema
 
 /// All processes of `strata dev`. ``start()`` starts them step by step and reports each step; ``stop()`` stops them in
 /// reverse order.
@@ -25,6 +26,8 @@ actor DevSystem {
     private var state: RunningState?
     /// The address of the demo page; nil if its users could not be signed in.
     private var demoPage: String?
+    /// The link that signs the developer in to the console once.
+    private var consoleLink: String?
     private var isStopping = false
     /// The events of the supervisors. One task consumes them in order.
     private let supervisorEvents: AsyncStream<SupervisorEvent>
@@ -54,7 +57,7 @@ actor DevSystem {
     /// - Throws: ``CommandFailure`` or ``LocalServerError``. ``stop()`` then stops the processes that already run.
     func start() async throws {
         console.say("Strata \(StrataVersion.description), home \(home.path)")
-        try binaries.check()
+        try binaries.check(settings.kinds)
         let new = home.newDirectories
         try home.make()
         lock = try HomeLock(home)
@@ -81,6 +84,7 @@ actor DevSystem {
         try await startServices(of: plan, in: context)
         try writeState()
         await openDemoPage()
+        await makeConsoleLink()
     }
 
     /// Stops all processes: gateways first, so that clients are notified, then the services, then PostgreSQL and Redis.
@@ -111,7 +115,7 @@ actor DevSystem {
     /// Returns the text that is printed when all processes run.
     func welcome() -> String {
         guard let state else { return "" }
-        return Welcome(state: state, home: home, demoPage: demoPage).text
+        return Welcome(state: state, home: home, demoPage: demoPage, consoleLink: consoleLink).text
     }
 
     // MARK: Steps
@@ -161,6 +165,7 @@ actor DevSystem {
             pid: getpid(), startedAt: Date(), publicURL: settings.publicURL,
             httpURLs: gateways.compactMap { $0.httpPort.map { "http://localhost:\($0)" } },
             httpsURLs: gateways.compactMap { $0.httpsPort.map { "https://localhost:\($0)" } },
+            consoleURL: plan.instances.first { $0.kind == .console }?.httpPort.map { "http://localhost:\($0)" },
             databaseURL: postgres.url(database: DevDatabase.name), redisURL: redis.url,
             certificate: certificate.certificate,
             processes: [
@@ -173,10 +178,10 @@ actor DevSystem {
             ])
     }
 
-    /// Starts the services, then the gateways when the services are ready.
+    /// Starts the services, then the gateways when the services are ready, then the console.
     private func startServices(of plan: ServicePlan, in context: ServicePlan.Context) async throws {
-        for takesCalls in [true, false] {
-            let group = plan.instances.filter { $0.kind.takesCalls == takesCalls }
+        for kinds in [ServiceKind.allCases.filter(\.takesCalls), [.gateway], [.console]] {
+            let group = plan.instances.filter { kinds.contains($0.kind) }
             var started: [(ServicePlan.Instance, Supervisor)] = []
             for instance in group {
                 started.append((instance, await supervise(instance, plan: plan, context: context)))
@@ -195,6 +200,19 @@ actor DevSystem {
             demoPage = try await DemoPage(home: home, database: state.databaseURL).address(at: gateway)
         } catch {
             console.warn("The users of the demo page could not be signed in: \(error)")
+        }
+    }
+
+    /// Makes the link of the operator `developer`, who has no password. A failure is reported and does not stop the
+    /// system.
+    private func makeConsoleLink() async {
+        guard let state, let base = state.consoleURL else { return }
+        let (operators, name) = (OperatorStore(url: state.databaseURL), "developer")
+        do {
+            _ = try await operators.create(name, password: nil, role: .operator)
+            consoleLink = try await operators.makeLink(for: name, seconds: nil).map { base + $0 }
+        } catch {
+            console.warn("The link to the console could not be made: \(error)")
         }
     }
 
@@ -315,16 +333,16 @@ enum DevDatabase {
         }
         return try await DatabaseMigration.run(
             url: server.url(database: name),
-            passwords: DatabaseMigration.Passwords(
-                conversations: secrets.conversations, metadata: secrets.metadata, webhooks: secrets.webhooks))
+            passwords: secrets.rolePasswords)
     }
 
     /// Returns the database URL of each service, with the service's own role.
     static func urls(on server: PrivatePostgres, _ secrets: Secrets) -> [ServiceKind: String] {
-        [
-            .conversations: server.url(database: name, user: "strata_conversations", password: secrets.conversations),
-            .metadata: server.url(database: name, user: "strata_metadata", password: secrets.metadata),
-            .webhooks: server.url(database: name, user: "strata_webhooks", password: secrets.webhooks),
-        ]
+        var urls: [ServiceKind: String] = [:]
+        for (role, password) in secrets.rolePasswords {
+            guard let kind = ServiceKind(rawValue: role.rawValue) else { continue }
+            urls[kind] = server.url(database: name, user: role.name, password: password)
+        }
+        return urls
     }
 }

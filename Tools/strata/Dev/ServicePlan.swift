@@ -14,6 +14,7 @@ struct ServicePlan: Equatable, Sendable {
         let adminPort: Int
         /// The port on which the instance receives RPC calls.
         let rpcPort: Int?
+        /// The port for clients of a gateway, or for browsers of the console.
         let httpPort: Int?
         let httpsPort: Int?
 
@@ -25,7 +26,7 @@ struct ServicePlan: Equatable, Sendable {
     struct Context: Sendable {
         var settings: DevSettings
         var clusterSecret: String
-        /// The secret that gateways and the webhooks service share.
+        /// The secret that the webhooks service shares with its callers.
         var webhooksSecret: String
         /// The libpq URL of each service that has a database.
         var postgresURLs: [ServiceKind: String]
@@ -50,9 +51,9 @@ struct ServicePlan: Equatable, Sendable {
         let services: [(ServiceKind, Int)] = ServiceKind.allCases.flatMap { kind in
             (0..<(settings.instances[kind] ?? 0)).map { (kind, $0 + 1) }
         }
-        // Request two ports more than needed, because the gateways' ports may be among them.
-        var inner = Set(try takePorts(services.count * 2 + 2)).subtracting([settings.httpPort, settings.httpsPort])
-            .sorted()
+        // Request three ports more than needed, because the ports of the settings may be among them.
+        let wanted = [settings.httpPort, settings.httpsPort, settings.consolePort].compactMap { $0 }
+        var inner = Set(try takePorts(services.count * 2 + 3)).subtracting(wanted).sorted()
         var taken = Set(inner)
         let count = settings.instances[.gateway] ?? 0
         let http = try Self.gatewayPorts(
@@ -61,14 +62,14 @@ struct ServicePlan: Equatable, Sendable {
         let https = try Self.gatewayPorts(
             count, from: settings.httpsPort, for: "HTTPS", flag: "--https-port", taken: &taken, reserved: [],
             isFree: isFree)
+        let console = try settings.consolePort.map { try Self.consolePort($0, taken: &taken, isFree: isFree) }
         instances = services.map { kind, number in
             let admin = inner.removeLast()
             let rpc = inner.removeLast()
-            let isGateway = kind == .gateway
             return Instance(
                 kind: kind, number: number, adminPort: admin, rpcPort: kind.takesCalls ? rpc : nil,
-                httpPort: isGateway ? http[number - 1] : nil,
-                httpsPort: isGateway ? https[number - 1] : nil)
+                httpPort: kind == .gateway ? http[number - 1] : kind == .console ? console : nil,
+                httpsPort: kind == .gateway ? https[number - 1] : nil)
         }
     }
 
@@ -83,20 +84,37 @@ struct ServicePlan: Equatable, Sendable {
                 .configuration,
                 "Port \(first), wanted for \(what), is in use\(who). Stop that, or choose another port with \(flag).")
         }
-        var ports = [first]
         taken.insert(first)
-        var candidate = first + 1
+        let further = nextPorts(count - 1, from: first + 1, taken: &taken, reserved: reserved, isFree: isFree)
+        guard further.count == count - 1 else {
+            throw CommandFailure(
+                .configuration,
+                "There are not enough free ports above \(first) for \(count) gateways; choose another with \(flag).")
+        }
+        return [first] + further
+    }
+
+    /// Assigns the port of the console: the given one, or the next free one.
+    private static func consolePort(_ first: Int, taken: inout Set<Int>, isFree: (Int) -> Bool) throws -> Int {
+        guard let port = nextPorts(1, from: first, taken: &taken, reserved: [], isFree: isFree).first else {
+            throw CommandFailure(
+                .configuration, "No port from \(first) on is free for the console; choose another with --console-port.")
+        }
+        return port
+    }
+
+    /// Returns the next free ports, up to `count`.
+    private static func nextPorts(
+        _ count: Int, from first: Int, taken: inout Set<Int>, reserved: Set<Int>, isFree: (Int) -> Bool
+    ) -> [Int] {
+        var ports: [Int] = []
+        var candidate = first
         while ports.count < count, candidate <= 65_535 {
             if !taken.contains(candidate), !reserved.contains(candidate), isFree(candidate) {
                 ports.append(candidate)
                 taken.insert(candidate)
             }
             candidate += 1
-        }
-        guard ports.count == count else {
-            throw CommandFailure(
-                .configuration,
-                "There are not enough free ports above \(first) for \(count) gateways; choose another with \(flag).")
         }
         return ports
     }
@@ -111,7 +129,8 @@ struct ServicePlan: Equatable, Sendable {
         "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT", "STRATA_HTTPS_PORT",
         "STRATA_PUBLIC_URL", "STRATA_STRICT",
         "STRATA_CONVERSATIONS_PASSWORD", "STRATA_METADATA_PASSWORD",
-        "STRATA_WEBHOOKS_PASSWORD",
+        "STRATA_WEBHOOKS_PASSWORD", "STRATA_CONSOLE_PASSWORD", "STRATA_CONSOLE", "STRATA_CONSOLE_PORT",
+        "STRATA_CONSOLE_URL",
     ]
 
     func environment(of instance: Instance, in context: Context) -> [String: String] {
@@ -123,7 +142,7 @@ struct ServicePlan: Equatable, Sendable {
         environment["STRATA_INSTANCE"] = instance.name
         environment["STRATA_CLUSTER_SECRET"] = instance.kind == .webhooks ? nil : context.clusterSecret
         environment["STRATA_WEBHOOKS_SECRET"] =
-            [.webhooks, .gateway].contains(instance.kind) ? context.webhooksSecret : nil
+            [.webhooks, .gateway, .console].contains(instance.kind) ? context.webhooksSecret : nil
         environment["STRATA_LOG_LEVEL"] = context.settings.logLevel
         environment["STRATA_ADMIN_HOST"] = "127.0.0.1"
         environment["STRATA_ADMIN_PORT"] = "\(instance.adminPort)"
@@ -151,21 +170,44 @@ struct ServicePlan: Equatable, Sendable {
             if environment["STRATA_DEMO_PAGE"] == nil { environment["STRATA_DEMO_PAGE"] = "true" }
             environment["STRATA_CONTENT_DIRECTORY"] =
                 context.inherited["STRATA_CONTENT_DIRECTORY"] ?? context.contentDirectory
-            for kind in ServiceKind.allCases where kind.takesCalls {
-                environment["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = addresses(of: kind)
-            }
+        }
+        if instance.kind == .console { environment.merge(consoleEnvironment(of: instance, in: context)) { $1 } }
+        for kind in instance.kind.calls {
+            environment["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = addresses(of: kind)
         }
         return environment
     }
+
+    /// Returns the settings that only the console has.
+    private func consoleEnvironment(of instance: Instance, in context: Context) -> [String: String] {
+        let host = context.settings.host == "0.0.0.0" ? "127.0.0.1" : context.settings.host
+        let settings: [String: String?] = [
+            "STRATA_CONSOLE_HOST": "127.0.0.1",
+            "STRATA_CONSOLE_PORT": instance.httpPort.map { "\($0)" },
+            "STRATA_CONSOLE_GATEWAY_URL": instances.first { $0.kind == .gateway }?.httpPort
+                .map { "http://\(host):\($0)" },
+            "STRATA_CONSOLE_INSTANCES": instances.map { "\($0.kind.rawValue)=127.0.0.1:\($0.adminPort)" }
+                .joined(separator: ","),
+            "STRATA_CONSOLE_ALLOW_HTTP": "true",
+        ]
+        return settings.compactMapValues { $0 }
+    }
 }
 
-/// The five executables of a system.
+/// The executables of a system, in the order in which they are started.
 enum ServiceKind: String, CaseIterable, Sendable {
-    case conversations, metadata, presence, webhooks, gateway
+    case conversations, metadata, presence, webhooks, gateway, console
 
-    /// True if the service receives RPC calls. A gateway only makes them.
-    var takesCalls: Bool {
-        self != .gateway
+    /// True if the service receives RPC calls. Gateways and the console only make them.
+    var takesCalls: Bool { calls.isEmpty }
+
+    /// The services that a process of this kind calls.
+    var calls: [ServiceKind] {
+        switch self {
+        case .gateway: [.conversations, .metadata, .presence, .webhooks]
+        case .console: [.conversations, .presence, .webhooks]
+        default: []
+        }
     }
 }
 
@@ -183,13 +225,15 @@ struct ServiceBinaries: Sendable {
         "\(directory)/\(kind.rawValue)"
     }
 
-    var missing: [ServiceKind] {
-        ServiceKind.allCases.filter { !FileManager.default.isExecutableFile(atPath: path(of: $0)) }
+    /// Returns those of the executables that do not exist.
+    func missing(of kinds: [ServiceKind]) -> [ServiceKind] {
+        kinds.filter { !FileManager.default.isExecutableFile(atPath: path(of: $0)) }
     }
 
-    /// Checks that all executables exist.
+    /// Checks that these executables exist.
     /// - Throws: ``CommandFailure`` that names the missing ones.
-    func check() throws {
+    func check(_ kinds: [ServiceKind]) throws {
+        let missing = missing(of: kinds)
         guard !missing.isEmpty else { return }
         let names = missing.map(\.rawValue).joined(separator: ", ")
         throw CommandFailure(

@@ -35,6 +35,7 @@ struct Doctor: Sendable {
                 port(settings.httpPort, subject: "HTTP port", flag: "--http-port"),
                 port(settings.httpsPort, subject: "HTTPS port", flag: "--https-port"),
             ]
+            checks += settings.consolePort.map { [consolePort($0)] } ?? []
         }
         return checks + [certificate].compactMap { $0 }
     }
@@ -50,7 +51,7 @@ struct Doctor: Sendable {
     }
 
     private var services: DoctorCheck {
-        let missing = binaries.missing.map(\.rawValue)
+        let missing = binaries.missing(of: settings.kinds).map(\.rawValue)
         guard missing.isEmpty else {
             return .bad(
                 "services", finding: "not in \(binaries.directory): \(missing.joined(separator: ", "))",
@@ -117,6 +118,15 @@ struct Doctor: Sendable {
         return .bad(
             subject, finding: "\(number) is in use\(who)",
             remedy: "Stop that, or start with \(flag) and another number.")
+    }
+
+    /// A taken port of the console is no fault, because `strata dev` chooses another one.
+    private func consolePort(_ number: Int) -> DoctorCheck {
+        guard !LoopbackPort.isFree(number, host: settings.host) else {
+            return .fine("console port", finding: "\(number) is free")
+        }
+        let who = PortOwner.listening(on: number).map { " by \($0)" } ?? ""
+        return .notice("console port", finding: "\(number) is in use\(who); the console takes the next free one")
     }
 
     private func health(_ process: RunningState.Process) async -> DoctorCheck {

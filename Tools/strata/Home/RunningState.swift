@@ -9,7 +9,8 @@ public struct RunningState: Codable, Equatable, Sendable {
     public struct Process: Codable, Equatable, Sendable {
         /// The name, `gateway-1` for example.
         public var name: String
-        /// The service: `gateway`, `conversations`, `metadata`, `presence`, `webhooks`, `postgres` or `redis`.
+        /// The service: `gateway`, `conversations`, `metadata`, `presence`, `webhooks`, `console`,
+        /// `postgres` or `redis`.
         public var service: String
         /// The current process id.
         public var pid: Int32
@@ -19,7 +20,7 @@ public struct RunningState: Codable, Equatable, Sendable {
         public var adminPort: Int?
         /// The port for RPC calls, or for connections of PostgreSQL or Redis.
         public var port: Int?
-        /// The port of a gateway for plain HTTP and WebSocket.
+        /// The port of a gateway for plain HTTP and WebSocket, or of the console.
         public var httpPort: Int?
         /// The port of a gateway for HTTPS and WSS.
         public var httpsPort: Int?
@@ -54,6 +55,8 @@ public struct RunningState: Codable, Equatable, Sendable {
     public var httpURLs: [String]
     /// The HTTPS base URL of each gateway.
     public var httpsURLs: [String]
+    /// The console's address in a browser. nil: the console does not run.
+    public var consoleURL: String?
     /// The libpq URL of the database, as its owner.
     public var databaseURL: String
     /// The Redis URL, `redis://127.0.0.1:…`.
@@ -65,15 +68,15 @@ public struct RunningState: Codable, Equatable, Sendable {
 
     /// Creates the description of a system.
     public init(
-        pid: Int32, startedAt: Date, publicURL: String, httpURLs: [String], httpsURLs: [String], databaseURL: String,
-        redisURL: String,
-        certificate: String, processes: [Process]
+        pid: Int32, startedAt: Date, publicURL: String, httpURLs: [String], httpsURLs: [String],
+        consoleURL: String? = nil, databaseURL: String, redisURL: String, certificate: String, processes: [Process]
     ) {
         self.pid = pid
         self.startedAt = startedAt
         self.publicURL = publicURL
         self.httpURLs = httpURLs
         self.httpsURLs = httpsURLs
+        self.consoleURL = consoleURL
         self.databaseURL = databaseURL
         self.redisURL = redisURL
         self.certificate = certificate

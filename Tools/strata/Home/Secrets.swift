@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Crypto
 import Foundation
+import Schema
 
 /// The secrets with which the processes of one system authenticate each other. They are created once and stored in the
 /// home with mode 0600.
@@ -15,22 +16,23 @@ struct Secrets: Codable, Equatable, Sendable {
     let metadata: String
     /// The password of the role of the webhooks service.
     let webhooks: String
-    /// The secret that gateways and the webhooks service share.
+    /// The password of the role of the console.
+    let console: String
+    /// The secret that the webhooks service shares with its callers.
     let webhooksSecret: String
 
-    init(
-        cluster: String, postgres: String, conversations: String, metadata: String, webhooks: String,
-        webhooksSecret: String
-    ) {
-        self.cluster = cluster
-        self.postgres = postgres
-        self.conversations = conversations
-        self.metadata = metadata
-        self.webhooks = webhooks
-        self.webhooksSecret = webhooksSecret
+    /// Generates new secrets.
+    private init() {
+        cluster = RandomToken.make()
+        postgres = RandomToken.make()
+        conversations = RandomToken.make()
+        metadata = RandomToken.make()
+        webhooks = RandomToken.make()
+        console = RandomToken.make()
+        webhooksSecret = RandomToken.make()
     }
 
-    /// Decodes secrets. Homes of older releases lack the webhooks service's password and secret; new ones are
+    /// Decodes secrets. Homes of older releases lack those of the webhooks service and of the console; new ones are
     /// generated.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -39,7 +41,13 @@ struct Secrets: Codable, Equatable, Sendable {
         conversations = try container.decode(String.self, forKey: .conversations)
         metadata = try container.decode(String.self, forKey: .metadata)
         webhooks = try container.decodeIfPresent(String.self, forKey: .webhooks) ?? RandomToken.make()
+        console = try container.decodeIfPresent(String.self, forKey: .console) ?? RandomToken.make()
         webhooksSecret = try container.decodeIfPresent(String.self, forKey: .webhooksSecret) ?? RandomToken.make()
+    }
+
+    /// The passwords of the services' roles.
+    var rolePasswords: [Schema.ServiceRole: String] {
+        [.conversations: conversations, .metadata: metadata, .webhooks: webhooks, .console: console]
     }
 
     /// Returns the secrets of a home. If there are none, they are generated and written.
@@ -48,7 +56,7 @@ struct Secrets: Codable, Equatable, Sendable {
             do {
                 let secrets = try JSONDecoder().decode(Secrets.self, from: bytes)
                 let text = String(decoding: bytes, as: UTF8.self)
-                let isComplete = ["webhooks", "webhooksSecret"].allSatisfy { text.contains("\"\($0)\"") }
+                let isComplete = ["webhooks", "console", "webhooksSecret"].allSatisfy { text.contains("\"\($0)\"") }
                 if !isComplete { try secrets.write(in: home) }
                 return secrets
             } catch is DecodingError {
@@ -59,10 +67,7 @@ struct Secrets: Codable, Equatable, Sendable {
                 )
             }
         }
-        let secrets = Secrets(
-            cluster: RandomToken.make(), postgres: RandomToken.make(), conversations: RandomToken.make(),
-            metadata: RandomToken.make(),
-            webhooks: RandomToken.make(), webhooksSecret: RandomToken.make())
+        let secrets = Secrets()
         try secrets.write(in: home)
         return secrets
     }
