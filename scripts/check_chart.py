@@ -180,12 +180,16 @@ def check_promises(chart, default):
     fixed = by_name(render("gateway.replicas", {"min": 3, "max": 3}))
     if ("HorizontalPodAutoscaler", "gateway") in fixed or fixed["Deployment", "gateway"]["spec"].get("replicas") != 3:
         yield "gateway.replicas: equal bounds must give a fixed number of pods"
-    if replaced(render("settings", {"STRATA_LOG_LEVEL": "debug"})) != {"conversations", "gateway", "metadata", "presence", "webhooks"}:
-        yield "settings: a change must replace the pods of the five processes"
+    if replaced(render("settings", {"STRATA_LOG_LEVEL": "debug"})) != {"console", "conversations", "gateway", "metadata", "presence", "webhooks"}:
+        yield "settings: a change must replace the pods of the six processes"
     if replaced(render("gateway.settings", {"STRATA_PUBLIC_URL": "https://other.example"})) != {"gateway", "webhooks"}:
         yield "gateway.settings: a change must replace the pods of gateways and webhooks"
     if replaced(render("metadata.settings", {"STRATA_OTHER": "7"})) != {"metadata"}:
         yield "metadata.settings: a change must replace the pods of metadata"
+    if replaced(render("console.settings", {"STRATA_OTHER": "7"})) != {"console"}:
+        yield "console.settings: a change must replace the pod of the console"
+    if by_name(render("console.replicas", 1))["Deployment", "console"]["spec"]["replicas"] != 1:
+        yield "console.replicas: 1 must switch the console on"
     for path, kind in ("content.enabled", "PersistentVolumeClaim"), ("ingress.enabled", "Ingress"), ("networkPolicies.enabled", "NetworkPolicy"):
         objects = render(path, False)
         if kind in kinds(objects):

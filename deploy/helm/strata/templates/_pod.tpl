@@ -79,3 +79,50 @@ resources:
   emptyDir:
     sizeLimit: 64Mi
 {{- end }}
+
+{{/* The metadata of a pod with metrics. It is replaced when the values in "checked" change. */}}
+{{- define "strata.replaced" -}}
+labels:
+  {{- include "strata.labels" . | nindent 2 }}
+annotations:
+  checksum/settings: {{ toJson .checked | sha256sum }}
+  prometheus.io/scrape: "true"
+  prometheus.io/port: "7401"
+  prometheus.io/path: /metrics
+{{- end }}
+
+{{/* The environment and the probes of a container with the port "admin". */}}
+{{- define "strata.server" -}}
+envFrom:
+  {{- range .settings }}
+  - configMapRef:
+      name: {{ . }}
+  {{- end }}
+env:
+  - name: STRATA_INSTANCE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.name
+  {{- toYaml .env | nindent 2 }}
+# The readiness probe asks the dependencies, the others the process alone: a restart does not repair a database.
+startupProbe:
+  httpGet:
+    path: /health/live
+    port: admin
+  periodSeconds: 1
+  failureThreshold: 60
+readinessProbe:
+  httpGet:
+    path: /health/ready
+    port: admin
+  periodSeconds: 2
+  timeoutSeconds: 3
+  failureThreshold: 2
+livenessProbe:
+  httpGet:
+    path: /health/live
+    port: admin
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 3
+{{- end }}

@@ -44,13 +44,7 @@ spec:
       maxUnavailable: 0
   template:
     metadata:
-      labels:
-        {{- include "strata.labels" . | nindent 8 }}
-      annotations:
-        checksum/settings: {{ toJson .checked | sha256sum }}
-        prometheus.io/scrape: "true"
-        prometheus.io/port: "7401"
-        prometheus.io/path: /metrics
+      {{- include "strata.replaced" . | nindent 6 }}
     spec:
       {{- include "strata.pod" . | nindent 6 }}
       terminationGracePeriodSeconds: {{ .grace }}
@@ -72,38 +66,7 @@ spec:
               containerPort: {{ .number }}
             - name: admin
               containerPort: 7401
-          envFrom:
-            {{- range .settings }}
-            - configMapRef:
-                name: {{ . }}
-            {{- end }}
-          env:
-            - name: STRATA_INSTANCE
-              valueFrom:
-                fieldRef:
-                  fieldPath: metadata.name
-            {{- toYaml .env | nindent 12 }}
-          # The readiness probe asks the dependencies, the others the process alone: a restart does not repair a database.
-          startupProbe:
-            httpGet:
-              path: /health/live
-              port: admin
-            periodSeconds: 1
-            failureThreshold: 60
-          readinessProbe:
-            httpGet:
-              path: /health/ready
-              port: admin
-            periodSeconds: 2
-            timeoutSeconds: 3
-            failureThreshold: 2
-          livenessProbe:
-            httpGet:
-              path: /health/live
-              port: admin
-            periodSeconds: 10
-            timeoutSeconds: 5
-            failureThreshold: 3
+          {{- include "strata.server" . | nindent 10 }}
           lifecycle:
             preStop:
               sleep:
