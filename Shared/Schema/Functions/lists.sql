@@ -147,10 +147,10 @@ BEGIN
 END
 $$;
 
--- The flag is_listed of user_conversation says which conversations are on a user's list. Triggers and restore_to_lists
--- maintain it, so that it is correct after every writing function. They write under the conversation's lock, and only if
--- a participant joins again, leaves or hides something, or if a hidden conversation returns. So a message still writes
--- only the conversation's row and its sender's.
+-- The flag is_listed of user_conversation says which conversations are on a user's list. Triggers and
+-- restore_to_lists maintain it, so that it is correct after every writing function. They write under the
+-- conversation's lock, and only if a participant joins again, leaves or hides something, or if a hidden conversation
+-- returns. So a message still writes only the conversation's row and its sender's.
 --
 -- CREATE TRIGGER locks its table against writes. Triggers of `conversation` are replaced before those of `participant`,
 -- in the order in which writers lock these tables. The other order would deadlock.

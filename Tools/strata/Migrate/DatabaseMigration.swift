@@ -8,8 +8,8 @@ import Schema
 /// A migration of a database: the schema, which creates the services' roles, and then the roles' passwords.
 enum DatabaseMigration {
     /// Reads the passwords of the services' roles: `STRATA_CONVERSATIONS_PASSWORD`, `STRATA_METADATA_PASSWORD`,
-    /// `STRATA_WEBHOOKS_PASSWORD` and `STRATA_CONSOLE_PASSWORD`. Empty if none is set. The last two are optional, because
-    /// deployments of earlier releases do not set them.
+    /// `STRATA_WEBHOOKS_PASSWORD` and `STRATA_CONSOLE_PASSWORD`. Empty if none is set. The last two are optional,
+    /// because deployments of earlier releases do not set them.
     /// - Throws: ``CommandFailure`` if a password is set without both of the first two.
     static func passwords(_ settings: OperatorSettings) throws -> [Schema.ServiceRole: String] {
         var passwords: [Schema.ServiceRole: String] = [:]
