@@ -148,7 +148,7 @@ let checks: [Target] = [
         "ConsoleTests",
         [
             "Console", "Contracts", "DatabaseKit", "Postgres", "RPC", "ServiceKit", "StrataModel", "TestSupport",
-            asyncHTTPClient, hummingbird, httpTypes, nioCore, nioEmbedded, nioHTTP1, logging,
+            asyncHTTPClient, hummingbird, httpTypes, nioCore, nioEmbedded, nioHTTP1, lifecycle, logging,
         ]),
     tests(
         "GatewayTests",

@@ -8,6 +8,7 @@ import NIOCore
 import NIOEmbedded
 import Postgres
 import Schema
+import ServiceLifecycle
 import StrataModel
 import Synchronization
 import TestSupport

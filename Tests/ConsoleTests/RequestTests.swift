@@ -89,10 +89,11 @@ struct RequestTests {
         #expect(throws: Failure.self) { try GatewayPath(text) }
     }
 
-    @Test("the token of a session stands in no recorded path")
+    @Test("no secret stands in a recorded path")
     func hiding() {
-        #expect(TryRoutes.hiding("secret", in: "/sessions/secret") == "/sessions/…")
-        #expect(TryRoutes.hiding(nil, in: "/sessions/secret") == "/sessions/secret")
+        #expect(TryRoutes.hidingSecrets(in: "/sessions/secret") == "/sessions/…")
+        #expect(TryRoutes.hidingSecrets(in: "/content/uploads/secret") == "/content/uploads/…")
+        #expect(TryRoutes.hidingSecrets(in: "/conversations/1/messages") == "/conversations/1/messages")
         #expect(throws: Failure.self) { try SessionText.checked("a\"\r\n") }
         #expect(throws: Failure.self) { try SessionText.checked("") }
     }

@@ -65,11 +65,17 @@ static const struct ConsoleFile files[] = {
     {"model/export.js", TEXT{
 #embed "../Web/model/export.js" suffix(, 0)
     }},
+    {"model/leaf-reader.js", TEXT{
+#embed "../Web/model/leaf-reader.js" suffix(, 0)
+    }},
     {"model/leaves.js", TEXT{
 #embed "../Web/model/leaves.js" suffix(, 0)
     }},
     {"model/live.js", TEXT{
 #embed "../Web/model/live.js" suffix(, 0)
+    }},
+    {"model/message-reader.js", TEXT{
+#embed "../Web/model/message-reader.js" suffix(, 0)
     }},
     {"model/messages.js", TEXT{
 #embed "../Web/model/messages.js" suffix(, 0)
@@ -115,6 +121,9 @@ static const struct ConsoleFile files[] = {
     }},
     {"screens/conversation-activity.js", TEXT{
 #embed "../Web/screens/conversation-activity.js" suffix(, 0)
+    }},
+    {"screens/conversation-leaves.js", TEXT{
+#embed "../Web/screens/conversation-leaves.js" suffix(, 0)
     }},
     {"screens/conversation-live.js", TEXT{
 #embed "../Web/screens/conversation-live.js" suffix(, 0)

@@ -29,8 +29,8 @@ struct SecurityHeaders: ConsoleMiddleware {
         response.headers[.referrerPolicy] = "no-referrer"
         response.headers[.crossOriginOpenerPolicy] = "same-origin"
         response.headers[.crossOriginResourcePolicy] = "same-origin"
-        // Answers with data are never cached. Files have a validator instead.
-        if response.headers[.eTag] == nil { response.headers[.cacheControl] = "no-store" }
+        // Answers with data are never cached.
+        if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
         return response
     }
 }

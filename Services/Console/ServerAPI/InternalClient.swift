@@ -10,7 +10,10 @@ import StrataModel
 /// An HTTP client of the deployment's own processes, and of its Prometheus.
 final class InternalClient: Service {
     /// The headers of browsers' requests that are passed on to gateways.
-    static let passedOn = ["Accept", "Content-Type", "If-None-Match", "Strata-Mutation", "X-HTTP-Method-Override"]
+    static let passedOn = [
+        "Accept", "Content-Type", "If-None-Match", "Range", "Strata-Mutation", "Upload-Content-Length",
+        "Upload-Content-Type", "Upload-Origin", "X-HTTP-Method-Override",
+    ]
 
     private let calls: HTTPClient
     private let streams: HTTPClient

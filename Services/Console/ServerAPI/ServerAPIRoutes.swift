@@ -14,7 +14,8 @@ struct ServerAPIRoutes: ConsoleFeature {
 
     /// The headers of gateways' answers that are passed on.
     private static let returned = [
-        "Content-Type", "Link", "Layer-Count", "Location", "Retry-After", "Strata-Position", "Strata-User-Position",
+        "Content-Type", "ETag", "Link", "Layer-Count", "Location", "Retry-After", "Strata-Position",
+        "Strata-User-Position",
     ]
 
     func add(to routes: ConsoleRoutes) {

@@ -38,7 +38,7 @@ struct TryRoutes: ConsoleFeature {
             guard Self.methods.contains(call.method) else { throw Failure.invalid("method", reason: "is unknown") }
             let headers = try Self.headers(call)
             return AuditedChange(
-                action: "client_api", target: Self.hiding(call.session, in: path.path), detail: ["method": call.method]
+                action: "client_api", target: Self.hidingSecrets(in: path.path), detail: ["method": call.method]
             ) {
                 try await send(call, to: path, headers: headers)
             }
@@ -52,10 +52,16 @@ struct TryRoutes: ConsoleFeature {
         }
     }
 
-    /// Returns a path without the session token, which `DELETE /sessions/:token` has.
-    static func hiding(_ session: String?, in path: String) -> String {
-        guard let session, !session.isEmpty else { return path }
-        return path.split(separator: session, omittingEmptySubsequences: false).joined(separator: "…")
+    /// Returns a path without the tokens that `/sessions/:token`, `/content/uploads/:token` and
+    /// `/content/downloads/:token` have.
+    static func hidingSecrets(in path: String) -> String {
+        var before: Substring = ""
+        return path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { segment in
+                defer { before = segment }
+                return ["sessions", "uploads", "downloads"].contains(before) ? "…" : segment
+            }
+            .joined(separator: "/")
     }
 
     private static func headers(_ call: Call) throws(Failure) -> HTTPHeaders {

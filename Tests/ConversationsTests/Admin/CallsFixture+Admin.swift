@@ -2,7 +2,6 @@
 import Contracts
 import Crypto
 import CryptoExtras
-import CryptoExtras
 import Foundation
 import StrataModel
 import SwiftProtobuf

@@ -1,69 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import { patch, path as escaped, report } from "../api.js";
+import { patch, path as escaped } from "../api.js";
 import { Button, CheckField, Confirm, Dialog, Form, SearchField, TextArea, TextField } from "../forms.js";
 import { counted, number } from "../format.js";
 import { useAction, useIsOperator } from "../hooks.js";
 import { Icon } from "../icons.js";
 import { joined } from "../model/live.js";
-import { Leaves, objectPaths, pathComplaint, treeRows, valueComplaint } from "../model/leaves.js";
+import { objectPaths, pathComplaint, treeRows, valueComplaint } from "../model/leaves.js";
 import { Empty, Failure, Panel, Time } from "../parts.js";
 import { toast } from "../toasts.js";
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
-import { useFeed, useThrottled } from "./conversation-live.js";
+import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
+import { useLeaves } from "./conversation-leaves.js";
 import { UserLink } from "./message.js";
 import { useIsNarrow, VirtualList } from "./virtual-list.js";
-
-const pageSize = 500;
-
-/**
- * Reads the leaves page by page as they are wanted, and applies live changes to them.
- * @returns {{leaves: Leaves, version: number, error?: Error, isLoading: boolean, more: () => void}}
- */
-function useLeaves(app, conversation, feed) {
-  const leaves = useRef(new Leaves());
-  const isBusy = useRef(false);
-  const [state, setState] = useState({ version: 0, isLoading: true });
-  const show = (change = {}) => setState((old) => ({ ...old, ...change, version: old.version + 1 }));
-  const read = (after) => report("leaves", { app, conversation, after, limit: pageSize });
-  const run = async (work) => {
-    if (isBusy.current) return;
-    isBusy.current = true;
-    try {
-      await work();
-      show({ isLoading: false, error: undefined });
-    } catch (error) {
-      show({ isLoading: false, error });
-    } finally {
-      isBusy.current = false;
-    }
-  };
-  const more = () => leaves.current.isComplete || run(async () => {
-    const tree = leaves.current;
-    tree.add(await read(tree.next));
-  });
-  /** Reads as much as was read before. */
-  const again = useThrottled(() => {
-    if (isBusy.current) return setTimeout(again, 200);
-    run(async () => {
-      const [wanted, fresh] = [leaves.current.count, new Leaves()];
-      do fresh.add(await read(fresh.next));
-      while (!fresh.isComplete && fresh.count < wanted);
-      leaves.current = fresh;
-    });
-  }, 2000);
-  useEffect(() => void more(), []);
-  useFeed(feed, {
-    lost: again,
-    changed(changes) {
-      const ours = changes.filter((change) => change.kind === "metadata_changed");
-      if (!ours.length) return;
-      if (ours.some((change) => !change.operations)) return again();
-      for (const change of ours) leaves.current.apply(change);
-      show();
-    },
-  });
-  return { ...state, leaves: leaves.current, more };
-}
 
 /** The dialog that sets a value: of a row's leaf, below a row's object, or at any path. */
 function Editor({ app, conversation, leaves, row, onClose }) {
@@ -172,15 +120,53 @@ function useCollapse() {
   return { collapsed, toggle, set: setCollapsed };
 }
 
+/** What the keys of a tree do to its active row. */
+const pressed = ({ toggle, edit, drop, isOperator }) => (event, row) => {
+  if (event.key === "ArrowRight" && !row.leaf) toggle(row, false);
+  else if (event.key === "ArrowLeft" && !row.leaf) toggle(row, true);
+  else if (event.key === "Enter" && !row.leaf) toggle(row);
+  else if (event.key === "Enter" && isOperator) edit(row);
+  else if (event.key === "Delete" && isOperator) drop(row);
+  else return;
+  event.preventDefault();
+};
+
+const rowAttributes = ({ depth, leaf, isCollapsed }) =>
+  ({ "aria-level": depth + 1, "aria-expanded": leaf ? undefined : !isCollapsed });
+
+/** The rows of the tree, or what there is in their place. */
+function Tree({ app, leaves, rows, filter, toggle, edit, drop, onEnd }) {
+  const isOperator = useIsOperator();
+  const isNarrow = useIsNarrow();
+  if (leaves.count === 0 && leaves.isComplete) {
+    return html`<${Empty} title="No metadata" icon="space">Keys appear here as they are set.<//>`;
+  }
+  if (rows.length === 0 && filter) return html`<${Empty} title="No key and no value has this text" icon="search" />`;
+  return html`
+    <${VirtualList} label="Metadata" role="treegrid" class="tree" rows=${rows} rowHeight=${isNarrow ? 60 : 36}
+      keyOf=${(row) => row.path} attributesOf=${rowAttributes} onEnd=${onEnd}
+      onKey=${pressed({ toggle, edit, drop, isOperator })}>
+      ${(row) => html`<${Row} ...${{ app, row, toggle, edit, drop, isOperator }} />`}<//>
+    ${!isNarrow && html`<p class="quiet keys-hint">
+      Arrow keys move and open${isOperator ? ", Enter edits, Delete deletes" : ""}</p>`}`;
+}
+
+function TreeActions({ leaves, filter, setFilter, collapsed, fold, edit }) {
+  const isOperator = useIsOperator();
+  const foldAll = () => fold(collapsed.size ? new Set() : objectPaths(leaves.all));
+  return html`
+    ${leaves.count > 0 && html`<${SearchField} label="Filter keys and values" value=${filter} onChange=${setFilter} />
+      <${Button} onClick=${foldAll}>${collapsed.size ? "Expand all" : "Collapse all"}<//>`}
+    ${isOperator && html`<${Button} icon="plus" onClick=${() => edit()}>Set a key<//>`}`;
+}
+
 /**
  * The metadata of a conversation as a tree.
  * @param {{app: string, conversation: string, feed: object}} props
  */
 export function Metadata({ app, conversation, feed }) {
-  const isOperator = useIsOperator();
-  const isNarrow = useIsNarrow();
   const { leaves, version, error, isLoading, more } = useLeaves(app, conversation, feed);
-  const { collapsed, toggle, set } = useCollapse();
+  const { collapsed, toggle, set: fold } = useCollapse();
   const [filter, setFilter] = useState("");
   const [dialog, setDialog] = useState({});
   const rows = useMemo(() => treeRows(leaves.all, collapsed, filter), [leaves, version, collapsed, filter]);
@@ -191,32 +177,11 @@ export function Metadata({ app, conversation, feed }) {
   const edit = (row) => setDialog({ kind: "edit", row });
   const drop = (row) => setDialog({ kind: "drop", row });
   const shared = { app, conversation, leaves, row: dialog.row, onClose: () => setDialog({}) };
-  const press = (event, row) => {
-    if (event.key === "ArrowRight" && !row.leaf) toggle(row, false);
-    else if (event.key === "ArrowLeft" && !row.leaf) toggle(row, true);
-    else if (event.key === "Enter") row.leaf ? isOperator && edit(row) : toggle(row);
-    else if (event.key === "Delete" && isOperator) drop(row);
-    else return;
-    event.preventDefault();
-  };
-  const attributes = ({ depth, leaf, isCollapsed }) =>
-    ({ "aria-level": depth + 1, "aria-expanded": leaf ? undefined : !isCollapsed });
-  const foldAll = () => set(collapsed.size ? new Set() : objectPaths(leaves.all));
   const extent = leaves.isComplete ? "" : " loaded; more as you scroll";
-  const note = isLoading ? "Loading" : counted(leaves.count, "key") + extent;
-  return html`<${Panel} title="Metadata" note=${note} isFlush actions=${html`
-      ${leaves.count > 0 && html`<${SearchField} label="Filter keys and values" value=${filter} onChange=${setFilter} />
-        <${Button} onClick=${foldAll}>${collapsed.size ? "Expand all" : "Collapse all"}<//>`}
-      ${isOperator && html`<${Button} icon="plus" onClick=${() => edit()}>Set a key<//>`}`}>
+  return html`<${Panel} title="Metadata" isFlush note=${isLoading ? "Loading" : counted(leaves.count, "key") + extent}
+    actions=${html`<${TreeActions} ...${{ leaves, filter, setFilter, collapsed, fold, edit }} />`}>
     ${error && html`<${Failure} error=${error} retry=${more} isStale=${leaves.count > 0} />`}
-    ${leaves.count === 0 && leaves.isComplete
-      ? html`<${Empty} title="No metadata" icon="space">Keys appear here as they are set.<//>`
-      : rows.length === 0 && filter ? html`<${Empty} title="No key and no value has this text" icon="search" />`
-      : html`<${VirtualList} label="Metadata" role="treegrid" class="tree" rows=${rows} rowHeight=${isNarrow ? 60 : 36}
-          keyOf=${(row) => row.path} attributesOf=${attributes} onKey=${press} onEnd=${error ? undefined : more}>
-          ${(row) => html`<${Row} ...${{ app, row, toggle, edit, drop, isOperator }} />`}<//>
-        ${!isNarrow && html`<p class="quiet keys-hint">
-          Arrow keys move and open${isOperator ? ", Enter edits, Delete deletes" : ""}</p>`}`}
+    <${Tree} ...${{ app, leaves, rows, filter, toggle, edit, drop }} onEnd=${error ? undefined : more} />
     ${dialog.kind === "edit" && html`<${Editor} ...${shared} />`}
     ${dialog.kind === "drop" && html`<${Deletion} ...${shared} />`}
   <//>`;

@@ -1,69 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 import { listen, path } from "../api.js";
 import { keptPackets, traceEntry, withEntries } from "../model/packets.js";
-import { useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 
 /** The time for which packets are collected before they are shown, in milliseconds. */
 const batchTime = 200;
 
-const idle = { state: "idle", entries: [], count: 0, waiting: 0, isPaused: false };
+const idle = { state: "idle", entries: [], held: [], gateways: [], count: 0, isPaused: false };
+
+/** Runs one trace of a user's sockets after the other. */
+class Trace {
+  #state = idle;
+  #show;
+  #batch = [];
+  #timer;
+  #close = () => {};
+
+  /** @param {(state: object) => void} show */
+  constructor(show) {
+    this.#show = show;
+  }
+
+  /** Begins a trace of 1 to 600 seconds. */
+  start(app, user, seconds) {
+    this.leave();
+    this.#set({ ...idle, state: "connecting" });
+    this.#close = listen(path`/api/apps/${app}/users/${user}/trace`, {
+      packet: (line) => this.#add(line),
+      gateway: (gateway) => this.#set({ gateways: [...this.#state.gateways, gateway] }),
+      end: () => this.#end("ended"),
+    }, { query: { seconds }, isFinite: true, onState: (state, error) => this.#follow(state, error, seconds) });
+  }
+
+  stop = () => this.#end("ended");
+
+  /** Holds packets back, or shows those that were held. */
+  pause = () => {
+    this.#set({ isPaused: !this.#state.isPaused });
+    this.#flush();
+  };
+
+  clear = () => this.#set({ entries: [], held: [], count: 0 });
+
+  leave = () => {
+    this.#close();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#batch = [];
+  };
+
+  /** A trace is not begun again without being asked for: each is in the audit log. */
+  #follow(state, error, seconds) {
+    if (state === "open") this.#set({ state, endsAt: Date.now() + seconds * 1000 });
+    else if (state === "waiting" || error) this.#end("broken", error);
+    else if (state === "ended") this.#end("ended");
+  }
+
+  #add(line) {
+    this.#batch.push(traceEntry(line, this.#state.count + this.#batch.length));
+    this.#timer ??= setTimeout(() => this.#flush(), batchTime);
+  }
+
+  #flush() {
+    this.#timer = undefined;
+    const coming = this.#batch.splice(0);
+    const held = withEntries(this.#state.held, coming, keptPackets);
+    const count = this.#state.count + coming.length;
+    if (this.#state.isPaused) return this.#set({ held, count });
+    this.#set({ held: [], entries: withEntries(this.#state.entries, held), count });
+  }
+
+  #end(state, error) {
+    this.#flush();
+    this.leave();
+    this.#set({ state, error, endsAt: undefined });
+  }
+
+  #set(change) {
+    this.#state = { ...this.#state, ...change };
+    this.#show(this.#state);
+  }
+}
 
 /**
- * Runs traces of a user's sockets. Each begins with `start`; it ends by itself, by `stop`, or when the stream breaks.
- * @returns {{state: "idle" | "connecting" | "open" | "ended" | "broken", entries: object[], count: number,
- *   waiting: number, isPaused: boolean, endsAt?: number, error?: Error, gateways?: object[],
+ * Runs traces. Each begins with `start`; it ends by itself, by `stop`, or when the stream breaks.
+ * @returns {{state: "idle" | "connecting" | "open" | "ended" | "broken", entries: object[], held: object[],
+ *   count: number, isPaused: boolean, endsAt?: number, error?: Error, gateways: {address: string, error?: string}[],
  *   start: (seconds: number) => void, stop: () => void, pause: () => void, clear: () => void}}
- *   `count`: all packets, also those that were dropped; `waiting`: packets that came while the list was paused
+ *   `held`: packets that came while the list was paused; `count`: all packets, also those that are not kept
  */
 export function useTrace(app, user) {
-  const [trace, setTrace] = useState(idle);
-  const running = useRef({ close() {}, batch: [], count: 0 });
-  const flush = () => {
-    const run = running.current;
-    run.timer = undefined;
-    const coming = run.batch.splice(0);
-    setTrace((old) => {
-      const held = [...(old.held ?? []), ...coming];
-      if (old.isPaused) return { ...old, held: held.slice(-keptPackets), waiting: held.length, count: run.count };
-      return { ...old, held: [], waiting: 0, entries: withEntries(old.entries, held), count: run.count };
-    });
-  };
-  const end = (state, error) => {
-    running.current.close();
-    flush();
-    setTrace((old) => ({ ...old, state, error, endsAt: undefined }));
-  };
-  const start = (seconds) => {
-    const run = { batch: [], count: 0 };
-    running.current.close();
-    running.current = run;
-    setTrace({ ...idle, state: "connecting", seconds });
-    run.close = listen(path`/api/apps/${app}/users/${user}/trace`, {
-      packet(line) {
-        run.batch.push(traceEntry(line, run.count++));
-        run.timer ??= setTimeout(flush, batchTime);
-      },
-      gateway: (gateway) => setTrace((old) => ({ ...old, gateways: [...(old.gateways ?? []), gateway] })),
-      end: () => end("ended"),
-    }, {
-      query: { seconds }, isFinite: true,
-      onState(state, error) {
-        if (running.current !== run) return;
-        if (state === "open") setTrace((old) => ({ ...old, state: "open", endsAt: Date.now() + seconds * 1000 }));
-        // A trace is not begun again without being asked for: each is in the audit log.
-        else if (state === "waiting") end("broken", error);
-        else if (state === "ended") end(error ? "broken" : "ended", error);
-      },
-    });
-  };
+  const [state, setState] = useState(idle);
+  const isShown = useRef(true);
+  const trace = useMemo(() => new Trace((made) => isShown.current && setState(made)), []);
   useEffect(() => () => {
-    running.current.close();
-    clearTimeout(running.current.timer);
-  }, []);
-  const pause = () => {
-    setTrace((old) => ({ ...old, isPaused: !old.isPaused }));
-    flush();
-  };
-  const clear = () => setTrace((old) => ({ ...old, entries: [], held: [], waiting: 0 }));
-  return { ...trace, start, stop: () => end("ended"), pause, clear };
+    isShown.current = false;
+    trace.leave();
+  }, [trace]);
+  const { stop, pause, clear } = trace;
+  return { ...state, start: (seconds) => trace.start(app, user, seconds), stop, pause, clear };
 }

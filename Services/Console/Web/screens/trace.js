@@ -69,7 +69,8 @@ function Packets({ trace, user }) {
   const isNarrow = useIsNarrow();
   const [filter, setFilter] = useState(unfiltered);
   const [chosen, setChosen] = useState(null);
-  const { entries, count, isPaused, waiting } = trace;
+  const { entries, held, count, isPaused } = trace;
+  const waiting = held.length;
   const shown = useMemo(() => filtered(entries, filter), [entries, filter]);
   const text = () => ndjson(shown);
   const download = () => save(`trace-${fileName(user)}.ndjson`, [text()], "application/x-ndjson");
@@ -123,7 +124,7 @@ function Controls({ trace }) {
 }
 
 /** Gateways whose part of the trace did not begin, or broke off. */
-const Missing = ({ gateways = [] }) => gateways.filter(({ error }) => error).map(({ address, error }) => html`
+const Missing = ({ gateways }) => gateways.filter(({ error }) => error).map(({ address, error }) => html`
   <p key=${address} class="note warn" role="status">The trace of the gateway ${address} is incomplete: ${error}</p>`);
 
 export function Screen({ params: { app, user } }) {

@@ -81,53 +81,61 @@ const curlOf = (call, { request, isServer }, app) => curlLine(request, isServer
 const commandNote = (call, isServer) =>
   `Needs STRATA, a gateway's URL${isServer ? ", and TOKEN" : call.session === "none" ? "" : ", and SESSION"}`;
 
-function Call({ call, apps, caller, change }) {
-  const isOperator = useIsOperator();
-  const form = useRequest(call, caller);
-  const [outcome, setOutcome] = useState(null);
-  const [isSending, setSending] = useState(false);
-  const [isTouched, setTouched] = useState(false);
-  const [isAsking, setAsking] = useState(false);
-  const { request, lacks, isServer } = form;
-  // A viewer reads with the console's token, and changes nothing.
-  const isAllowed = isOperator || (isServer && call.method === "GET");
+/** Sends the request of a form once it lacks nothing, a deletion after a question. */
+function useSending(call, { request, lacks, body, isServer }, { app, session }) {
+  const [state, setState] = useState({ outcome: null, isSending: false, isTouched: false, isAsking: false });
+  const change = (part) => setState((old) => ({ ...old, ...part }));
   const run = async () => {
-    setSending(true);
-    setOutcome(await send({ api: isServer ? "server" : "client", app: caller.app, session: caller.session, request }));
-    setSending(false);
+    change({ isSending: true });
+    const outcome = await send({ api: isServer ? "server" : "client", app, session, request });
+    change({ isSending: false, outcome });
   };
   const submit = (event) => {
     event.preventDefault();
-    setTouched(true);
-    if (isSending || lacks.length || bodyComplaint(call, form.body)) return;
-    if (isGone(request)) setAsking(true);
+    change({ isTouched: true });
+    if (state.isSending || lacks.length || bodyComplaint(call, body)) return;
+    if (isGone(request)) change({ isAsking: true });
     else run();
   };
+  return { ...state, run, submit, endQuestion: () => change({ isAsking: false }) };
+}
+
+/** The button that sends; a viewer reads with the console's token, and changes nothing. */
+function Sending({ call, form: { request, lacks, isServer }, sending: { isSending, isTouched } }) {
+  const isAllowed = useIsOperator() || (isServer && call.method === "GET");
+  return html`<footer class="form-foot">
+    ${isTouched && lacks.length > 0 && html`<p class="field-error" role="alert">Needed: ${lacks.join(", ")}</p>`}
+    ${isAllowed
+      ? html`<${Button} type="submit" kind=${isGone(request) ? "danger" : "primary"} isBusy=${isSending}>
+          ${isSending ? "Sending" : "Send"}<//>`
+      : html`<p class="quiet">
+          Only operators may send this call. The line below works with a token of your own.</p>`}
+  </footer>`;
+}
+
+function Call({ call, apps, caller, change }) {
+  const form = useRequest(call, caller);
+  const sending = useSending(call, form, caller);
+  const { request, lacks, isServer } = form;
   const line = curlOf(call, form, caller.app);
   return html`<div class="call">
     <${Panel} title=${call.summary} note=${html`<code>${call.method} ${call.path}</code>`}>
       ${call.description && html`<p class="call-text"><${Description} text=${call.description} /></p>`}
-      <form class="form" onSubmit=${submit} onKeyDown=${sendByKey}>
+      <form class="form" onSubmit=${sending.submit} onKeyDown=${sendByKey}>
         <${Caller} ...${{ call, apps, caller, change }} />
-        <${Parameters} call=${call} values=${form.values} setValue=${form.setValue} wrong=${isTouched ? lacks : []} />
+        <${Parameters} call=${call} values=${form.values} setValue=${form.setValue}
+          wrong=${sending.isTouched ? lacks : []} />
         ${call.id === "findConversations" && html`<${TextField} label="More of the query" value=${form.query}
           onChange=${form.setQuery} class="mono" placeholder="metadata.status.prefix=op" />`}
         <${Body} call=${call} body=${form.body} setBody=${form.setBody} />
-        <footer class="form-foot">
-          ${isTouched && lacks.length > 0 && html`<p class="field-error" role="alert">Needed: ${lacks.join(", ")}</p>`}
-          ${isAllowed ? html`<${Button} type="submit" kind=${isGone(request) ? "danger" : "primary"}
-            isBusy=${isSending}>${isSending ? "Sending" : "Send"}<//>`
-            : html`<p class="quiet">
-                Only operators may send this call. The line below works with a token of your own.</p>`}
-        </footer>
+        <${Sending} ...${{ call, form, sending }} />
       </form>
     <//>
-    <${Outcome} outcome=${outcome} />
+    <${Outcome} outcome=${sending.outcome} />
     <${Panel} title="As a command" note=${commandNote(call, isServer)}
-      actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}>
-      <${Code}>${line}<//><//>
-    ${isAsking && html`<${Confirm} title="Send this deletion?" action="Send" isDangerous run=${run}
-      onClose=${() => setAsking(false)}>
+      actions=${html`<${Copy} text=${line} label="Copy" isVisible />`}><${Code}>${line}<//><//>
+    ${sending.isAsking && html`<${Confirm} title="Send this deletion?" action="Send" isDangerous run=${sending.run}
+      onClose=${sending.endQuestion}>
       <p><code>${request.method} ${request.path}</code></p><p>${call.summary}. This may not be undone.</p><//>`}
   </div>`;
 }
