@@ -20,9 +20,10 @@ struct WebhookTesterTests {
     /// Runs `body` with a call of `TestWebhook`.
     private func run(
         _ others: [String: String] = [:],
-        _ body: @Sendable (
-            HookDatabase, WebhookReceiver, @escaping @Sendable (WebhookID) async throws -> ProtoTestWebhookResponse
-        ) async throws -> Void
+        _ body:
+            @Sendable (
+                HookDatabase, WebhookReceiver, @escaping @Sendable (WebhookID) async throws -> ProtoTestWebhookResponse
+            ) async throws -> Void
     ) async throws {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         try await HookDatabase.run { database in
