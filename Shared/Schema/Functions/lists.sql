@@ -527,5 +527,5 @@ GRANT EXECUTE ON FUNCTION
     conversations.get_conversation, conversations.view_bytes, conversations.tree_room, conversations.views_of,
     conversations.list_key, conversations.listed_count, conversations.page_by_creation,
     conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations_page,
-    conversations.visible_sizes, conversations.earlier_ordinals,
+    conversations.visible_sizes, conversations.earlier_ordinals, conversations.restore_to_lists,
     conversations.load_conversations TO strata_conversations;
