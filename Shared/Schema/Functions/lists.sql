@@ -147,41 +147,41 @@ BEGIN
 END
 $$;
 
--- The flag is_listed of user_conversation says which conversations are on a user's list. Triggers and
--- restore_to_lists maintain it, so that it is correct after every writing function. They write under the
--- conversation's lock, and only if a participant joins again, leaves or hides something, or if a hidden conversation
--- returns. So a message still writes only the conversation's row and its sender's.
+-- The flag is_listed of user_conversation says which conversations are on a user's list. Triggers maintain it, so that
+-- it is correct after every writing function. They write under the conversation's lock, and only if a participant joins
+-- again, leaves or hides something, or if a hidden conversation returns. So a message still writes only the
+-- conversation's row and its sender's.
 --
 -- CREATE TRIGGER locks its table against writes. Triggers of `conversation` are replaced before those of `participant`,
 -- in the order in which writers lock these tables. The other order would deadlock.
 
--- Restores a conversation, after a new message, to the lists of users who had hidden it and see the message. The caller
--- holds the conversation's lock. It is no trigger, because PostgreSQL parses a trigger's condition in each statement
--- that could fire it.
-CREATE OR REPLACE FUNCTION conversations.restore_to_lists(p_conversation uuid) RETURNS void
+-- Restores a hidden conversation to users' lists after a new message.
+CREATE OR REPLACE FUNCTION conversations.keep_returned() RETURNS trigger
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    c conversations.conversation;
     returned text;
 BEGIN
-    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
     FOR returned IN
         SELECT p.user_id FROM conversations.participant p
-        WHERE p.conversation_id = c.id AND p.is_hidden AND conversations.is_visible(c, p)
+        WHERE p.conversation_id = NEW.id AND p.is_hidden AND conversations.is_visible(NEW, p)
     LOOP
         UPDATE conversations.user_conversation u SET is_listed = true
-        WHERE u.app_id = c.app_id AND u.user_id = returned AND u.conversation_id = c.id AND NOT u.is_listed;
+        WHERE u.app_id = NEW.app_id AND u.user_id = returned AND u.conversation_id = NEW.id AND NOT u.is_listed;
     END LOOP;
     -- It stays hidden from users who may not see this message. A later one restores it for them.
     IF NOT EXISTS (
         SELECT FROM conversations.participant p
-        WHERE p.conversation_id = c.id AND p.is_hidden AND p.left_position IS NULL
-            AND NOT conversations.is_visible(c, p))
+        WHERE p.conversation_id = NEW.id AND p.is_hidden AND p.left_position IS NULL
+            AND NOT conversations.is_visible(NEW, p))
     THEN
-        UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = c.id;
+        UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
     END IF;
+    RETURN NULL;
 END
 $$;
+CREATE OR REPLACE TRIGGER keep_returned AFTER UPDATE OF message_count ON conversations.conversation
+FOR EACH ROW WHEN (NEW.has_hidden AND NEW.message_count > OLD.message_count)
+EXECUTE FUNCTION conversations.keep_returned();
 
 -- Removes a conversation from all lists after its deletion for all.
 CREATE OR REPLACE FUNCTION conversations.keep_unlisted() RETURNS trigger
@@ -220,8 +220,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE OR REPLACE TRIGGER keep_listed AFTER UPDATE OF is_hidden, hidden_count, left_position
-ON conversations.participant FOR EACH ROW WHEN (
+CREATE OR REPLACE TRIGGER keep_listed AFTER UPDATE ON conversations.participant
+FOR EACH ROW WHEN (
     OLD.is_hidden <> NEW.is_hidden
     OR NEW.is_hidden AND (OLD.hidden_count <> NEW.hidden_count OR OLD.left_position IS DISTINCT FROM NEW.left_position))
 EXECUTE FUNCTION conversations.keep_listed();
@@ -527,5 +527,5 @@ GRANT EXECUTE ON FUNCTION
     conversations.get_conversation, conversations.view_bytes, conversations.tree_room, conversations.views_of,
     conversations.list_key, conversations.listed_count, conversations.page_by_creation,
     conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations_page,
-    conversations.visible_sizes, conversations.earlier_ordinals, conversations.restore_to_lists,
+    conversations.visible_sizes, conversations.earlier_ordinals,
     conversations.load_conversations TO strata_conversations;

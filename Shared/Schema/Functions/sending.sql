@@ -133,7 +133,7 @@ DECLARE
     p record;
 BEGIN
     IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
-    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy, x.has_hidden INTO c
+    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := CASE WHEN p_by_server AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
     IF FOUND AND c.deleted_position IS NULL THEN
@@ -177,7 +177,6 @@ BEGIN
     uncounted := conversations.write_message(
         p_conversation, p_id, p_actor, p_sender_name, p_parts, p_notification, p_origin_connection, p_origin_request,
         "position", created_at, ordinal, receipt_policy, p_contents, hidden_from);
-    IF c.has_hidden THEN PERFORM conversations.restore_to_lists(p_conversation); END IF;
 END
 $$;
 
