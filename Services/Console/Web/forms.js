@@ -149,7 +149,7 @@ export function Confirm({ title, action: label, run, done, word, isDangerous, on
   };
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <${Form} onSubmit=${submit} action=${action} submit=${label} kind=${isDangerous ? "danger" : "primary"}
-      isDisabled=${word !== undefined && typed.trim() !== word} onCancel=${onClose}>
+      isDisabled=${word !== undefined && typed.trim() !== word.trim()} onCancel=${onClose}>
       <div class="prose">${children}</div>
       ${word !== undefined && html`<${TextField} label=${html`Type <code>${word}</code> to confirm`} value=${typed}
         onChange=${setTyped} />`}
