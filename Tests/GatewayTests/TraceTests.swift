@@ -138,7 +138,7 @@ struct TraceTests {
 
     @Test("a text that is no JSON is shown as a text")
     func unreadable() throws {
-        for text in ["", "{", "{\"a\":1}\n{\"direction\":\"out\"}", "\u{0}\n\""] {
+        for text in ["", "{", "{\"a\":1}\n{\"direction\":\"out\"}", "\u{1}\n\""] {
             let entry = PacketTrace.Entry(time: Fixture.time(0), socket: 1, event: .received(ByteBuffer(string: text)))
             #expect(try JSONReader.parse(entry.line)["packet"]?.stringValue == text)
             #expect(String(buffer: entry.line).split(separator: "\n").count == 1)

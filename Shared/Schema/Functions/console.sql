@@ -9,7 +9,9 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     address constant inet := nullif(p_address, '')::inet;
 BEGIN
-    IF family(address) = 6 AND NOT address <<= '::ffff:0:0/96'::inet THEN
+    -- An IPv4 address in the form of IPv6.
+    IF address <<= '::ffff:0:0/96'::inet THEN RETURN split_part(host(address), ':', -1); END IF;
+    IF family(address) = 6 THEN
         RETURN network(set_masklen(address, 64))::text;
     END IF;
     RETURN coalesce(host(address), '');

@@ -122,6 +122,8 @@ import Testing
         case "heads": PlanRule(readsByTime: true, rows: 5000)
         // It reads the log in batches of 2000 entries.
         case "report conversations": PlanRule(readsByTime: true, rows: 5000)
+        // It lists the apps of a deployment, which have no index by age.
+        case "report apps": PlanRule(whole: ["app"])
         default: PlanRule()
         }
     }
