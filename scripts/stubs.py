@@ -4,8 +4,8 @@
 
 stubs.py [--check]
 
-The file has an endpoint for each method, the names of the methods for metrics and logs, and the list of the requests that can have an idempotency key: those
-with a field of type Mutation. `--check` writes nothing, and exits with 1 if the file is not what this script writes.
+The file has an endpoint for each method, the names of the methods for metrics and logs, and the lists of the requests that can have an idempotency key (those
+with a field of type Mutation), that concern one app (those with a field app_id), and that name a database. `--check` writes nothing, and exits with 1 if the file is not what this script writes.
 """
 import os
 import re
@@ -18,6 +18,11 @@ SERVICE = re.compile(r"((?:^//.*\n)*)^service (\w+) \{\n((?:(?:  .*)?\n)*)^\}", 
 METHOD = re.compile(r"(^\n)?((?:^  //.*\n)*)^  rpc (\w+)\((\w+)\) returns \((\w+)\) \{(.*)\}\n", re.MULTILINE)
 OPTION = re.compile(r"\s*option \(?(\w+)\)? = (\w+);\s*")
 CHANGE = re.compile(r"^message (\w+) \{\n(?:(?:  .*)?\n)*?  Mutation \w+ = \d+;", re.MULTILINE)
+# Protocols of requests, by the field that they have.
+SCOPES = {
+    "AppRequest": re.compile(r"^message (\w+Request) \{\n(?:(?:  .*)?\n)*?  bytes app_id = \d+;", re.MULTILINE),
+    "DatabaseRequest": re.compile(r"^message (\w+Request) \{\n(?:(?:  .*)?\n)*?  string database = \d+;", re.MULTILINE),
+}
 # By the option idempotency_level.
 EFFECTS = {"NO_SIDE_EFFECTS": "read", "IDEMPOTENT": "repeatable", None: "notRepeatable"}
 HEAD = f"""\
@@ -71,6 +76,8 @@ def stubs(text):
     if len(names) != len(re.findall(r"^ *rpc ", text, re.MULTILINE)):
         fail("a service could not be read")
     lines += ["", *(f"extension {prefix}{request}: ChangeRequest {{}}" for request in CHANGE.findall(text)), ""]
+    for protocol, message in SCOPES.items():
+        lines += [*(f"extension {prefix}{request}: {protocol} {{}}" for request in message.findall(text)), ""]
     lines += ["extension RPCMethod {", "    static let names: [UInt16: String] = ["]
     lines += [f'        {number}: "{name}",' for number, name in sorted(names.items())] + ["    ]", "}", ""]
     return "\n".join(lines)

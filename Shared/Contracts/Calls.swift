@@ -111,24 +111,43 @@ extension RPCServer {
         _ handlers: [any CallHandler], configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup,
         logger: Logger
     ) {
-        var router = CallRouter(logger: logger)
-        for handler in handlers { handler.register(on: &router) }
+        self.init(
+            DatabaseRouter(CallRouter(handlers, logger: logger)), configuration: configuration,
+            eventLoopGroup: eventLoopGroup, logger: logger)
+    }
+
+    /// Creates a server that answers the calls of several databases.
+    public convenience init(
+        _ router: DatabaseRouter, configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup,
+        logger: Logger
+    ) {
         self.init(
             configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger,
             isShort: { RPCMethod.short.contains($0) },
-            handler: { [router] context, payload in try await router.handleCall(context, payload: payload) })
+            handler: { context, payload in try await router.handleCall(context, payload: payload) })
     }
 }
 
 /// A router of calls to handlers by method number. Its ``handleCall(_:payload:)`` is the handler of an `RPCServer`.
 public struct CallRouter: Sendable {
-    private typealias Handler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
+    private struct Handler: Sendable {
+        let answer: @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
+        let scope: @Sendable (ByteBuffer) throws -> CallScope
+    }
+
     private var handlers: [RPCMethod: Handler] = [:]
     private let logger: Logger
 
-    /// Creates a router.
+    /// Creates a router without handlers.
     /// - Parameter logger: receives errors that are not refusals.
     public init(logger: Logger) { self.logger = logger }
+
+    /// Creates a router of the calls of these handlers.
+    /// - Parameter logger: receives errors that are not refusals.
+    public init(_ handlers: [any CallHandler], logger: Logger) {
+        self.init(logger: logger)
+        for handler in handlers { handler.register(on: &self) }
+    }
 
     /// Registers `body` as the handler of `endpoint`. A ``StrataModel/Failure`` that it throws is sent to the caller.
     /// Any other error is logged with the call's trace and becomes `internal_server_error`.
@@ -136,17 +155,33 @@ public struct CallRouter: Sendable {
         _ endpoint: Endpoint<Request, Response>,
         body: @escaping @Sendable (Request, RPCContext) async throws -> Response
     ) {
-        handlers[endpoint.method] = { context, payload in
+        @Sendable func decoded(_ payload: ByteBuffer) throws -> Request {
             guard let request = try? Request(protobuf: payload) else { throw RPCError.malformed }
-            return try await ByteBuffer(protobuf: body(request, context))
+            return request
         }
+        handlers[endpoint.method] = Handler(
+            answer: { try await ByteBuffer(protobuf: body(decoded($1), $0)) }, scope: { CallScope(try decoded($0)) })
+    }
+
+    /// True if a handler of the method is registered.
+    func handles(_ method: RPCMethod) -> Bool { handlers[method] != nil }
+
+    /// Returns the part of a request that determines its database.
+    func scope(of method: RPCMethod, payload: ByteBuffer) throws -> CallScope {
+        guard let handler = handlers[method] else { throw RPCError.unknownMethod }
+        return try handler.scope(payload)
     }
 
     /// Handles a call.
     public func handleCall(_ context: RPCContext, payload: ByteBuffer) async throws -> ByteBuffer {
         guard let handler = handlers[context.method] else { throw RPCError.unknownMethod }
+        return try await answering(context) { try await handler.answer(context, payload) }
+    }
+
+    /// Runs the handling of a call, and converts its errors to those that the caller receives.
+    func answering(_ context: RPCContext, _ body: () async throws -> ByteBuffer) async throws -> ByteBuffer {
         do {
-            return try await handler(context, payload)
+            return try await body()
         } catch let failure as Failure {
             throw RPCError.application(try ByteBuffer(protobuf: ProtoFailure(failure)))
         } catch let error as RPCError {

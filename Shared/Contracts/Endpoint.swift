@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
 public import RPC
 import StrataModel
 public import SwiftProtobuf
@@ -34,6 +35,23 @@ extension Endpoint where Request: ChangeRequest {
         self.effect = effect
         setKey = { $0.mutation = ProtoMutation($1) }
     }
+}
+
+/// A request that concerns one app. The database of the app answers it.
+public protocol AppRequest: SwiftProtobuf.Message {
+    /// The id of the app; empty: unknown.
+    var appID: Data { get }
+}
+
+extension ProtoScheduleMessageRequest: AppRequest {
+    /// The app of the message.
+    public var appID: Data { message.appID }
+}
+
+/// A request that concerns one database, which answers it.
+public protocol DatabaseRequest: SwiftProtobuf.Message {
+    /// The name of the database; empty: unknown.
+    var database: String { get }
 }
 
 /// The effect of carrying out a call twice. A call that was lost in transit is repeated once, on another instance,

@@ -10,7 +10,8 @@ public enum ConversationsAPI {
     /// Not repeated, because an attempt with a lost response may have consumed the nonce.
     public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .notRepeatable)
     /// Returns the session of a token's SHA-256, and renews it when due. Errors: `authentication_required`, without a
-    /// nonce, if there is no valid session; `user_suspended`.
+    /// nonce, if there is no valid session; `user_suspended`; `service_unavailable`, if the token names no app and a
+    /// database that may have the session does not answer.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, effect: .read)
     /// Ends a session and closes its sockets on all gateways. Also succeeds for an unknown session (docs/conformance.md
     /// §3.6).
@@ -106,7 +107,7 @@ public enum ConversationsAPI {
     /// Returns the logs with recent changes, and recently added participants. Gateways detect lost publications with
     /// it.
     ///
-    /// It covers at most the last two minutes and a margin. The response can be half a second old.
+    /// It covers one database, and at most the last two minutes and a margin. The response can be half a second old.
     public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33, effect: .read)
     /// Returns the other participants of all current conversations of a user, whose presence the user may see.
     public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34, effect: .read)
@@ -283,7 +284,7 @@ public enum WebhooksAPI {
 /// operators.
 public enum AdminAPI {
     /// Returns a report: a JSON document, made by the database function `conversations.report_<name>`, which describes
-    /// it. Errors: `invalid_property` and `missing_property` name a field; `not_found`, if the report's object does
+    /// it. The reports `databases` and `apps` cover all databases, and leave out those that do not answer. Errors: `invalid_property` and `missing_property` name a field; `not_found`, if the report's object does
     /// not exist.
     public static let readReport = Endpoint<ProtoReadReportRequest, ProtoReport>(400, effect: .read)
     /// Creates an app with a key and a server token. A repetition finds it. Error: `id_in_use` if one of the ids
@@ -331,6 +332,78 @@ extension ProtoNotifyRequest: ChangeRequest {}
 extension ProtoBadgeRequest: ChangeRequest {}
 extension ProtoEraseUserRequest: ChangeRequest {}
 extension ProtoChangeBlocksRequest: ChangeRequest {}
+
+extension ProtoSignInRequest: AppRequest {}
+extension ProtoFindSessionRequest: AppRequest {}
+extension ProtoEndSessionRequest: AppRequest {}
+extension ProtoIdentitiesRequest: AppRequest {}
+extension ProtoFindServerTokenRequest: AppRequest {}
+extension ProtoFindUserRequest: AppRequest {}
+extension ProtoListFollowedRequest: AppRequest {}
+extension ProtoFollowRequest: AppRequest {}
+extension ProtoUnfollowRequest: AppRequest {}
+extension ProtoIsFollowedRequest: AppRequest {}
+extension ProtoSetPushTokenRequest: AppRequest {}
+extension ProtoDeletePushTokenRequest: AppRequest {}
+extension ProtoGetAnnouncementRequest: AppRequest {}
+extension ProtoListAnnouncementsRequest: AppRequest {}
+extension ProtoGiveAnnouncementReceiptRequest: AppRequest {}
+extension ProtoDeleteAnnouncementRequest: AppRequest {}
+extension ProtoCreateContentRequest: AppRequest {}
+extension ProtoFinishContentRequest: AppRequest {}
+extension ProtoGetContentRequest: AppRequest {}
+extension ProtoCreateConversationRequest: AppRequest {}
+extension ProtoGetConversationRequest: AppRequest {}
+extension ProtoListConversationsRequest: AppRequest {}
+extension ProtoLoadConversationsRequest: AppRequest {}
+extension ProtoGetConversationsRequest: AppRequest {}
+extension ProtoPatchConversationRequest: AppRequest {}
+extension ProtoDeleteConversationRequest: AppRequest {}
+extension ProtoMarkAllReadRequest: AppRequest {}
+extension ProtoSendMessageRequest: AppRequest {}
+extension ProtoGetMessageRequest: AppRequest {}
+extension ProtoListMessagesRequest: AppRequest {}
+extension ProtoDeleteMessageRequest: AppRequest {}
+extension ProtoEditPartsRequest: AppRequest {}
+extension ProtoGiveReceiptRequest: AppRequest {}
+extension ProtoGiveReceiptsRequest: AppRequest {}
+extension ProtoBaselineRequest: AppRequest {}
+extension ProtoReadLogsRequest: AppRequest {}
+extension ProtoFollowedRequest: AppRequest {}
+extension ProtoPatchMetadataRequest: AppRequest {}
+extension ProtoGetPresenceRequest: AppRequest {}
+extension ProtoListIndexesRequest: AppRequest {}
+extension ProtoAddIndexRequest: AppRequest {}
+extension ProtoRemoveIndexRequest: AppRequest {}
+extension ProtoFindConversationsRequest: AppRequest {}
+extension ProtoCreateWebhookRequest: AppRequest {}
+extension ProtoListWebhooksRequest: AppRequest {}
+extension ProtoWebhookRequest: AppRequest {}
+extension ProtoWriteIdentityRequest: AppRequest {}
+extension ProtoSuspendUserRequest: AppRequest {}
+extension ProtoListSessionsRequest: AppRequest {}
+extension ProtoEndSessionsRequest: AppRequest {}
+extension ProtoPatchAppRequest: AppRequest {}
+extension ProtoAnnounceRequest: AppRequest {}
+extension ProtoNotifyRequest: AppRequest {}
+extension ProtoBadgeRequest: AppRequest {}
+extension ProtoEraseUserRequest: AppRequest {}
+extension ProtoChangeBlocksRequest: AppRequest {}
+extension ProtoListBlocksRequest: AppRequest {}
+extension ProtoReadReportRequest: AppRequest {}
+extension ProtoCreateAppRequest: AppRequest {}
+extension ProtoSuspendAppRequest: AppRequest {}
+extension ProtoAddAppKeyRequest: AppRequest {}
+extension ProtoRemoveAppKeyRequest: AppRequest {}
+extension ProtoCreateServerTokenRequest: AppRequest {}
+extension ProtoRevokeServerTokenRequest: AppRequest {}
+
+extension ProtoSweepContentsRequest: DatabaseRequest {}
+extension ProtoForgetContentsRequest: DatabaseRequest {}
+extension ProtoReadChangesRequest: DatabaseRequest {}
+extension ProtoHeadsRequest: DatabaseRequest {}
+extension ProtoReadReportRequest: DatabaseRequest {}
+extension ProtoCreateAppRequest: DatabaseRequest {}
 
 extension RPCMethod {
     static let names: [UInt16: String] = [

@@ -33,10 +33,10 @@ public nonisolated struct ProtoReadReportRequest: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// `apps`, `app`, `conversations`, `users`, `conversation`, `leaves`, `changes`, `user` or `space`.
+  /// `databases`, `apps`, `app`, `conversations`, `users`, `conversation`, `leaves`, `changes`, `user` or `space`.
   public var name: String = String()
 
-  /// The app; empty for `apps` and `space`.
+  /// The app; empty for `databases`, `apps` and `space`.
   public var appID: Data = Data()
 
   /// The user of the report `user`; in `users`, the beginning of the ids.
@@ -50,6 +50,9 @@ public nonisolated struct ProtoReadReportRequest: Sendable {
 
   /// The maximum number of items: 1 to 200, and to 500 in `leaves`. 0: 50.
   public var limit: UInt32 = 0
+
+  /// The name of the database of the report `space`. Empty: the first one.
+  public var database: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -90,6 +93,9 @@ public nonisolated struct ProtoCreateAppRequest: Sendable {
 
   /// SHA-256 of the server token.
   public var tokenDigest: Data = Data()
+
+  /// The name of the database in which the app is made. Empty: the first one.
+  public var database: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -193,7 +199,7 @@ fileprivate nonisolated let _protobuf_package = "strata"
 
 nonisolated extension ProtoReadReportRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadReportRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_id\0\u{1}after\0\u{1}limit\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_id\0\u{1}after\0\u{1}limit\0\u{1}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -207,6 +213,7 @@ nonisolated extension ProtoReadReportRequest: SwiftProtobuf.Message, SwiftProtob
       case 4: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.after) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -231,6 +238,9 @@ nonisolated extension ProtoReadReportRequest: SwiftProtobuf.Message, SwiftProtob
     if self.limit != 0 {
       try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 6)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -241,6 +251,7 @@ nonisolated extension ProtoReadReportRequest: SwiftProtobuf.Message, SwiftProtob
     if lhs.conversationID != rhs.conversationID {return false}
     if lhs.after != rhs.after {return false}
     if lhs.limit != rhs.limit {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -278,7 +289,7 @@ nonisolated extension ProtoReport: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension ProtoCreateAppRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateAppRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}name\0\u{3}provider_id\0\u{3}key_id\0\u{3}public_key\0\u{3}token_id\0\u{3}token_digest\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}name\0\u{3}provider_id\0\u{3}key_id\0\u{3}public_key\0\u{3}token_id\0\u{3}token_digest\0\u{1}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -293,6 +304,7 @@ nonisolated extension ProtoCreateAppRequest: SwiftProtobuf.Message, SwiftProtobu
       case 5: try { try decoder.decodeSingularStringField(value: &self.publicKey) }()
       case 6: try { try decoder.decodeSingularBytesField(value: &self.tokenID) }()
       case 7: try { try decoder.decodeSingularBytesField(value: &self.tokenDigest) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -320,6 +332,9 @@ nonisolated extension ProtoCreateAppRequest: SwiftProtobuf.Message, SwiftProtobu
     if !self.tokenDigest.isEmpty {
       try visitor.visitSingularBytesField(value: self.tokenDigest, fieldNumber: 7)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -331,6 +346,7 @@ nonisolated extension ProtoCreateAppRequest: SwiftProtobuf.Message, SwiftProtobu
     if lhs.publicKey != rhs.publicKey {return false}
     if lhs.tokenID != rhs.tokenID {return false}
     if lhs.tokenDigest != rhs.tokenDigest {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

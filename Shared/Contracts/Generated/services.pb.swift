@@ -169,6 +169,9 @@ public nonisolated struct ProtoFindSessionRequest: Sendable {
   /// SHA-256 of the session token.
   public var tokenDigest: Data = Data()
 
+  /// The app that the token names. Empty: it is an older token, which names none.
+  public var appID: Data = Data()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -197,6 +200,9 @@ public nonisolated struct ProtoSession: Sendable {
   /// A replay from this time on is complete: the time when the session was made, or the beginning of the log if that is later.
   public var replayableSince: Int64 = 0
 
+  /// The name of the app's database. Empty from older services, which have one.
+  public var database: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -211,6 +217,9 @@ public nonisolated struct ProtoEndSessionRequest: Sendable {
 
   public var tokenDigest: Data = Data()
 
+  /// The app that the token names. Empty: it is an older token, which names none.
+  public var appID: Data = Data()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -222,6 +231,9 @@ public nonisolated struct ProtoCheckSessionsRequest: Sendable {
   // methods supported on all messages.
 
   public var tokenDigests: [Data] = []
+
+  /// The app of each session, in the same order. Empty from older gateways.
+  public var appIds: [Data] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -741,6 +753,9 @@ public nonisolated struct ProtoFinishContentRequest: Sendable {
   /// All bytes of this content are stored.
   public var contentID: Data = Data()
 
+  /// The app that the upload's token names. Empty: it is an older token, which names none.
+  public var appID: Data = Data()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -802,6 +817,9 @@ public nonisolated struct ProtoSweepContentsRequest: Sendable {
 
   public var limit: Int32 = 0
 
+  /// The name of the database. Empty: the first one.
+  public var database: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -826,6 +844,9 @@ public nonisolated struct ProtoForgetContentsRequest: Sendable {
   // methods supported on all messages.
 
   public var contentIds: [Data] = []
+
+  /// The name of the database. Empty: the first one.
+  public var database: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1928,7 +1949,7 @@ public nonisolated struct ProtoBaselineRequest: Sendable {
   /// Positions are also reported as they were at this time, with the service's own safety margin before it.
   public var since: Int64 = 0
 
-  /// The answer says the epoch of the database that was read.
+  /// The answer says the epochs of the app and of the database that was read.
   public var wantsEpoch: Bool = false
 
   /// Microseconds; 0: `since` applies. Otherwise positions are reported as they were this long ago by the database's clock, but not before `not_before`
@@ -1960,8 +1981,11 @@ public nonisolated struct ProtoBaselineResponse: Sendable {
   /// False: `since` lies before the beginning of the log, or the clock was set back since then.
   public var complete: Bool = false
 
-  /// The epoch of the database that was read, if the request wants it.
+  /// The epoch of the app that was read, if the request wants it.
   public var epoch: String = String()
+
+  /// The epoch of its database, if the request wants it. It differs from `epoch` if the app was moved from another database.
+  public var databaseEpoch: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2148,6 +2172,9 @@ public nonisolated struct ProtoReadChangesRequest: Sendable {
   /// The approximate limit of the answer; 0 is no limit. The answer holds at least one change, if there is any.
   public var maxBytes: Int64 = 0
 
+  /// The name of the conversation's database. Empty: the first one.
+  public var database: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2177,6 +2204,9 @@ public nonisolated struct ProtoHeadsRequest: Sendable {
   /// 0: the last 30 s.
   public var since: Int64 = 0
 
+  /// The name of the database. Empty: the first one.
+  public var database: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2197,6 +2227,9 @@ public nonisolated struct ProtoHeadsResponse: Sendable {
 
   /// The epoch of the database that was read, or of the one that has replaced it since.
   public var epoch: String = String()
+
+  /// The apps that have left this database for another one.
+  public var moved: [Data] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3757,7 +3790,7 @@ nonisolated extension ProtoSignInResponse: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoFindSessionRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".FindSessionRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}token_digest\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}token_digest\0\u{4}S\u{5}app_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3766,6 +3799,7 @@ nonisolated extension ProtoFindSessionRequest: SwiftProtobuf.Message, SwiftProto
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.tokenDigest) }()
+      case 340: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       default: break
       }
     }
@@ -3775,11 +3809,15 @@ nonisolated extension ProtoFindSessionRequest: SwiftProtobuf.Message, SwiftProto
     if !self.tokenDigest.isEmpty {
       try visitor.visitSingularBytesField(value: self.tokenDigest, fieldNumber: 1)
     }
+    if !self.appID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoFindSessionRequest, rhs: ProtoFindSessionRequest) -> Bool {
     if lhs.tokenDigest != rhs.tokenDigest {return false}
+    if lhs.appID != rhs.appID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3787,7 +3825,7 @@ nonisolated extension ProtoFindSessionRequest: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Session"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}identity\0\u{3}expires_at\0\u{4}a\u{1}created_at\0\u{3}replayable_since\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}identity\0\u{3}expires_at\0\u{4}a\u{1}created_at\0\u{3}replayable_since\0\u{2}o\u{3}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3800,6 +3838,7 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.expiresAt) }()
       case 100: try { try decoder.decodeSingularInt64Field(value: &self.createdAt) }()
       case 101: try { try decoder.decodeSingularInt64Field(value: &self.replayableSince) }()
+      case 340: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -3825,6 +3864,9 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.replayableSince != 0 {
       try visitor.visitSingularInt64Field(value: self.replayableSince, fieldNumber: 101)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3834,6 +3876,7 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.expiresAt != rhs.expiresAt {return false}
     if lhs.createdAt != rhs.createdAt {return false}
     if lhs.replayableSince != rhs.replayableSince {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3841,7 +3884,7 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoEndSessionRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EndSessionRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}token_digest\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}token_digest\0\u{4}S\u{5}app_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3850,6 +3893,7 @@ nonisolated extension ProtoEndSessionRequest: SwiftProtobuf.Message, SwiftProtob
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.tokenDigest) }()
+      case 340: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       default: break
       }
     }
@@ -3859,11 +3903,15 @@ nonisolated extension ProtoEndSessionRequest: SwiftProtobuf.Message, SwiftProtob
     if !self.tokenDigest.isEmpty {
       try visitor.visitSingularBytesField(value: self.tokenDigest, fieldNumber: 1)
     }
+    if !self.appID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEndSessionRequest, rhs: ProtoEndSessionRequest) -> Bool {
     if lhs.tokenDigest != rhs.tokenDigest {return false}
+    if lhs.appID != rhs.appID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3871,7 +3919,7 @@ nonisolated extension ProtoEndSessionRequest: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension ProtoCheckSessionsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CheckSessionsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}token_digests\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}token_digests\0\u{4}S\u{5}app_ids\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3880,6 +3928,7 @@ nonisolated extension ProtoCheckSessionsRequest: SwiftProtobuf.Message, SwiftPro
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedBytesField(value: &self.tokenDigests) }()
+      case 340: try { try decoder.decodeRepeatedBytesField(value: &self.appIds) }()
       default: break
       }
     }
@@ -3889,11 +3938,15 @@ nonisolated extension ProtoCheckSessionsRequest: SwiftProtobuf.Message, SwiftPro
     if !self.tokenDigests.isEmpty {
       try visitor.visitRepeatedBytesField(value: self.tokenDigests, fieldNumber: 1)
     }
+    if !self.appIds.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.appIds, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoCheckSessionsRequest, rhs: ProtoCheckSessionsRequest) -> Bool {
     if lhs.tokenDigests != rhs.tokenDigests {return false}
+    if lhs.appIds != rhs.appIds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4849,7 +4902,7 @@ nonisolated extension ProtoCreateContentRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoFinishContentRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".FinishContentRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}content_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}content_id\0\u{4}S\u{5}app_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4858,6 +4911,7 @@ nonisolated extension ProtoFinishContentRequest: SwiftProtobuf.Message, SwiftPro
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.contentID) }()
+      case 340: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       default: break
       }
     }
@@ -4867,11 +4921,15 @@ nonisolated extension ProtoFinishContentRequest: SwiftProtobuf.Message, SwiftPro
     if !self.contentID.isEmpty {
       try visitor.visitSingularBytesField(value: self.contentID, fieldNumber: 1)
     }
+    if !self.appID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoFinishContentRequest, rhs: ProtoFinishContentRequest) -> Bool {
     if lhs.contentID != rhs.contentID {return false}
+    if lhs.appID != rhs.appID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4973,7 +5031,7 @@ nonisolated extension ProtoContent: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoSweepContentsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SweepContentsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}age\0\u{1}limit\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}age\0\u{1}limit\0\u{2}R\u{5}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4983,6 +5041,7 @@ nonisolated extension ProtoSweepContentsRequest: SwiftProtobuf.Message, SwiftPro
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.age) }()
       case 2: try { try decoder.decodeSingularInt32Field(value: &self.limit) }()
+      case 340: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -4995,12 +5054,16 @@ nonisolated extension ProtoSweepContentsRequest: SwiftProtobuf.Message, SwiftPro
     if self.limit != 0 {
       try visitor.visitSingularInt32Field(value: self.limit, fieldNumber: 2)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoSweepContentsRequest, rhs: ProtoSweepContentsRequest) -> Bool {
     if lhs.age != rhs.age {return false}
     if lhs.limit != rhs.limit {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5038,7 +5101,7 @@ nonisolated extension ProtoSweepContentsResponse: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension ProtoForgetContentsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ForgetContentsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}content_ids\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}content_ids\0\u{2}S\u{5}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5047,6 +5110,7 @@ nonisolated extension ProtoForgetContentsRequest: SwiftProtobuf.Message, SwiftPr
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedBytesField(value: &self.contentIds) }()
+      case 340: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -5056,11 +5120,15 @@ nonisolated extension ProtoForgetContentsRequest: SwiftProtobuf.Message, SwiftPr
     if !self.contentIds.isEmpty {
       try visitor.visitRepeatedBytesField(value: self.contentIds, fieldNumber: 1)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoForgetContentsRequest, rhs: ProtoForgetContentsRequest) -> Bool {
     if lhs.contentIds != rhs.contentIds {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6839,7 +6907,7 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BaselineResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{3}user_position\0\u{3}user_after\0\u{3}as_of\0\u{1}complete\0\u{2}C\u{3}epoch\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{3}user_position\0\u{3}user_after\0\u{3}as_of\0\u{1}complete\0\u{2}C\u{3}epoch\0\u{4}L\u{2}database_epoch\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6853,6 +6921,7 @@ nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobu
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.asOf) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.complete) }()
       case 200: try { try decoder.decodeSingularStringField(value: &self.epoch) }()
+      case 340: try { try decoder.decodeSingularStringField(value: &self.databaseEpoch) }()
       default: break
       }
     }
@@ -6877,6 +6946,9 @@ nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobu
     if !self.epoch.isEmpty {
       try visitor.visitSingularStringField(value: self.epoch, fieldNumber: 200)
     }
+    if !self.databaseEpoch.isEmpty {
+      try visitor.visitSingularStringField(value: self.databaseEpoch, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6887,6 +6959,7 @@ nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobu
     if lhs.asOf != rhs.asOf {return false}
     if lhs.complete != rhs.complete {return false}
     if lhs.epoch != rhs.epoch {return false}
+    if lhs.databaseEpoch != rhs.databaseEpoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7195,7 +7268,7 @@ nonisolated extension ProtoReadLogsResponse.Numbers: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadChangesRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{1}after\0\u{1}limit\0\u{3}user_ids\0\u{4}L\u{1}max_bytes\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{1}after\0\u{1}limit\0\u{3}user_ids\0\u{4}L\u{1}max_bytes\0\u{2}D\u{4}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7208,6 +7281,7 @@ nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProto
       case 3: try { try decoder.decodeSingularInt32Field(value: &self.limit) }()
       case 4: try { try decoder.decodeRepeatedStringField(value: &self.userIds) }()
       case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
+      case 340: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -7229,6 +7303,9 @@ nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProto
     if self.maxBytes != 0 {
       try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7238,6 +7315,7 @@ nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.limit != rhs.limit {return false}
     if lhs.userIds != rhs.userIds {return false}
     if lhs.maxBytes != rhs.maxBytes {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7285,7 +7363,7 @@ nonisolated extension ProtoReadChangesResponse: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoHeadsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".HeadsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}since\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}since\0\u{2}S\u{5}database\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7294,6 +7372,7 @@ nonisolated extension ProtoHeadsRequest: SwiftProtobuf.Message, SwiftProtobuf._M
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.since) }()
+      case 340: try { try decoder.decodeSingularStringField(value: &self.database) }()
       default: break
       }
     }
@@ -7303,11 +7382,15 @@ nonisolated extension ProtoHeadsRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.since != 0 {
       try visitor.visitSingularInt64Field(value: self.since, fieldNumber: 1)
     }
+    if !self.database.isEmpty {
+      try visitor.visitSingularStringField(value: self.database, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoHeadsRequest, rhs: ProtoHeadsRequest) -> Bool {
     if lhs.since != rhs.since {return false}
+    if lhs.database != rhs.database {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7315,7 +7398,7 @@ nonisolated extension ProtoHeadsRequest: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".HeadsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heads\0\u{1}added\0\u{1}users\0\u{3}as_of\0\u{2}t\u{1}epoch\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heads\0\u{1}added\0\u{1}users\0\u{3}as_of\0\u{2}t\u{1}epoch\0\u{2}\\\u{3}moved\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7328,6 +7411,7 @@ nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._
       case 3: try { try decoder.decodeRepeatedMessageField(value: &self.users) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.asOf) }()
       case 120: try { try decoder.decodeSingularStringField(value: &self.epoch) }()
+      case 340: try { try decoder.decodeRepeatedBytesField(value: &self.moved) }()
       default: break
       }
     }
@@ -7349,6 +7433,9 @@ nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.epoch.isEmpty {
       try visitor.visitSingularStringField(value: self.epoch, fieldNumber: 120)
     }
+    if !self.moved.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.moved, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7358,6 +7445,7 @@ nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.users != rhs.users {return false}
     if lhs.asOf != rhs.asOf {return false}
     if lhs.epoch != rhs.epoch {return false}
+    if lhs.moved != rhs.moved {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
