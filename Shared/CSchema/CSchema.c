@@ -7,6 +7,7 @@
 static const unsigned char baseline[] = {
 #embed "../Schema/Tables/schemas.sql" suffix(, )
 #embed "../Schema/Tables/apps.sql" suffix(, )
+#embed "../Schema/Tables/databases.sql" suffix(, )
 #embed "../Schema/Tables/sessions.sql" suffix(, )
 #embed "../Schema/Tables/identities.sql" suffix(, )
 #embed "../Schema/Tables/following.sql" suffix(, )
@@ -39,6 +40,9 @@ static const struct StrataScript steps[] = {
 static const struct StrataScript functions[] = {
     {0, "constants", (const unsigned char[]){
 #embed "../Schema/Functions/constants.sql" suffix(, 0)
+    }},
+    {0, "databases", (const unsigned char[]){
+#embed "../Schema/Functions/databases.sql" suffix(, 0)
     }},
     {0, "identities", (const unsigned char[]){
 #embed "../Schema/Functions/identities.sql" suffix(, 0)

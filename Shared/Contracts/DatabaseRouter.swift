@@ -47,11 +47,12 @@ public struct DatabaseRouter: Sendable {
         }
         // A single database answers every call, so the request is decoded once.
         guard routers.count > 1 else { return try await routers[0].handleCall(context, payload: payload) }
-        return try await routers[0].answering(context) {
-            let scope = try routers[0].scope(of: context.method, payload: payload)
-            let index = try await index(for: scope, until: context.deadline)
-            return try await routers[index].handleCall(context, payload: payload)
-        }
+        return try await routers[0]
+            .answering(context) {
+                let scope = try routers[0].scope(of: context.method, payload: payload)
+                let index = try await index(for: scope, until: context.deadline)
+                return try await routers[index].handleCall(context, payload: payload)
+            }
     }
 
     private func index(for scope: CallScope, until deadline: ContinuousClock.Instant) async throws -> Int {

@@ -11,6 +11,9 @@ import Synchronization
 ///
 /// The database decides with `conversations.check_epoch`. A service asks every two seconds while it runs, and uses the
 /// last answer in between.
+///
+/// An app that was moved here from another database keeps the epoch that its clients know, until the epoch of this
+/// database changes.
 public final class EpochSource: Service {
     /// The maximum age of a cached epoch. An old epoch may be shown for this long after a restore.
     public static let lifetime = Duration.seconds(10)
@@ -20,6 +23,8 @@ public final class EpochSource: Service {
         var value: String
         /// The end of the write-ahead log when the epoch was read.
         var walEnd: Int64?
+        /// The epochs of apps that were moved here.
+        var moved: [AppID: String]
         var askedAt: ContinuousClock.Instant
     }
 
@@ -40,8 +45,26 @@ public final class EpochSource: Service {
 
     /// Returns the cached epoch, or asks the database if the cache is older than ``lifetime``.
     public func current(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
-        if let known = state.withLock({ $0 }), .now < known.askedAt + Self.lifetime { return known.value }
-        return try await check(deadline: deadline)
+        try await latest(deadline: deadline).value
+    }
+
+    /// Returns the epoch that clients of an app see, like ``current(deadline:)``.
+    public func current(for app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> String {
+        let known = try await latest(deadline: deadline)
+        return known.moved[app] ?? known.value
+    }
+
+    /// Returns the epoch that clients of an app see while the database has this epoch.
+    public func shown(
+        _ epoch: String, to app: AppID, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> String {
+        let known = try await latest(deadline: deadline)
+        return known.value == epoch ? known.moved[app] ?? epoch : epoch
+    }
+
+    private func latest(deadline: ContinuousClock.Instant) async throws(Failure) -> Known {
+        if let known = state.withLock({ $0 }), .now < known.askedAt + Self.lifetime { return known }
+        return try await read(deadline: deadline)
     }
 
     /// The query that checks the cached epoch against the database.
@@ -52,20 +75,25 @@ public final class EpochSource: Service {
 
     /// Asks the database for its epoch and caches the answer.
     public func check(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
+        try await read(deadline: deadline).value
+    }
+
+    private func read(deadline: ContinuousClock.Instant) async throws(Failure) -> Known {
         let askedAt = ContinuousClock.now
         do throws(PostgresError) {
             let rows = try await database.query(checkQuery, deadline: deadline)
             guard let row = rows.first else {
                 throw PostgresError(code: .decoding, statement: CheckEpoch.statement.name, reason: "no row")
             }
-            let new = Known(value: row.epoch, walEnd: row.reached, askedAt: askedAt)
+            let moved = Dictionary(zip(row.appIDs, row.appEpochs)) { first, _ in first }
+            let new = Known(value: row.epoch, walEnd: row.reached, moved: moved, askedAt: askedAt)
             state.withLock { known in
                 // If several answers are in flight, the one to the latest query counts.
                 if let known, known.askedAt > askedAt { return }
                 known = new
             }
             checks.increment()
-            return new.value
+            return new
         } catch {
             throw Failure(postgres: error)
         }
@@ -88,8 +116,11 @@ package struct CheckEpoch: PostgresQuery {
     package let walEnd: Int64?
 
     package static let statement = Statement(
-        "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)",
-        isIdempotent: true)
+        "epoch.check",
+        sql: """
+            SELECT c.epoch, c.reached, e.app_ids, e.epochs AS app_epochs
+            FROM conversations.check_epoch($1::text, $2::int8) c, LATERAL conversations.app_epochs(c.epoch) e
+            """, isIdempotent: true)
 
     package var parameters: [Value] { [Value(epoch), Value(walEnd)] }
 
@@ -97,6 +128,9 @@ package struct CheckEpoch: PostgresQuery {
         package let epoch: String
         /// The end of the write-ahead log. nil: the role has no permission to read it.
         package let reached: Int64?
+        /// The apps that were moved here, and the epochs that their clients see.
+        package let appIDs: [AppID]
+        package let appEpochs: [String]
     }
 
     package init(epoch: String?, walEnd: Int64?) {

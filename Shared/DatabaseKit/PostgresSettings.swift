@@ -3,31 +3,55 @@
 public import Logging
 public import Postgres
 public import ServiceKit
-import StrataModel
+public import StrataModel
 
 /// The settings of a service's connections to PostgreSQL. Services without a database link neither this module nor
 /// libpq.
 ///
 /// | Key | Default | Meaning |
 /// |---|---|---|
-/// | `STRATA_POSTGRES_URL` | required, secret | the database, as the role of the service |
+/// | `STRATA_POSTGRES_URL` | required, secret | the database, as the role of the service; or several, as `name=url`, separated by white space |
 /// | `STRATA_POSTGRES_QUEUE` | 8192; 1 to 1,048,576 | queued statements per pool; further calls fail at once |
 /// | `STRATA_POSTGRES_QUEUE_BYTES` | 32 MB; 64 KB to 2 GB | bytes of parameters of queued statements, per pool |
 public struct PostgresSettings: Sendable {
-    /// The URL of the database, with the role of the service.
-    public var url: Secret<String>
+    /// A database of the installation.
+    public struct Database: Sendable {
+        /// The name.
+        public let name: DatabaseName
+        /// The URL, with the role of the service.
+        public let url: Secret<String>
+    }
+
+    /// The first database, which also has the console's tables.
+    public let first: Database
+    /// The other databases; empty: the installation has one.
+    public let others: [Database]
     /// The maximum number of statements that are queued for a connection of one pool.
     public var queue = 8192
     /// The maximum bytes of parameters of queued statements.
     public var queueBytes = 32 << 20
 
-    /// Creates settings with this address and the defaults.
-    public init(url: String) { self.url = Secret(url) }
+    /// All databases, the first one first.
+    public var databases: [Database] { [first] + others }
+    /// The URL of the first database.
+    public var url: Secret<String> { first.url }
+
+    /// Creates settings with the address of a single database, and the defaults.
+    public init(url: String) {
+        first = Database(name: .main, url: Secret(url))
+        others = []
+    }
 
     /// Reads the settings from the environment.
     /// - Throws: `SettingsError` naming the key that is missing or invalid.
     public init(_ settings: Settings) throws {
-        url = try settings.secret("STRATA_POSTGRES_URL")
+        let key = "STRATA_POSTGRES_URL"
+        let list = DatabaseList(try settings.secret(key).value)
+        guard let list, let first = list.databases.first else {
+            throw SettingsError(key: key, problem: .invalid, expected: DatabaseList.expected)
+        }
+        self.first = Database(name: first.name, url: Secret(first.url))
+        others = list.databases.dropFirst().map { Database(name: $0.name, url: Secret($0.url)) }
         queue = try settings.int("STRATA_POSTGRES_QUEUE", default: queue, in: 1...1 << 20)
         queueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: queueBytes, in: 1 << 16...Int(Int32.max))
     }
@@ -35,15 +59,19 @@ public struct PostgresSettings: Sendable {
     /// Creates a pool.
     /// - Parameters:
     ///   - name: the name of the service, followed by the pool's name if the service has several pools. PostgreSQL
-    ///     lists the connections under it, and metrics are labeled with it.
+    ///     lists the connections under it, and metrics are labeled with it. The database's name follows if there are
+    ///     several.
+    ///   - database: the database; nil: the first one.
     ///   - statementTimeout: the maximum duration of one statement. nil: the default of
     ///     ``Postgres/PostgresConfiguration``.
     /// - Throws: an error if the address is invalid.
     public func pool(
-        _ name: String, mode: PostgresPool.Mode, connections: Int, statementTimeout: Duration? = nil, logger: Logger
+        _ name: String, in database: Database? = nil, mode: PostgresPool.Mode, connections: Int,
+        statementTimeout: Duration? = nil, logger: Logger
     ) throws -> PostgresPool {
-        var configuration = try PostgresConfiguration(url: url.value)
-        configuration.applicationName = "strata-\(name)"
+        let database = database ?? first
+        var configuration = try PostgresConfiguration(url: database.url.value)
+        configuration.applicationName = others.isEmpty ? "strata-\(name)" : "strata-\(name)-\(database.name)"
         configuration.connections = connections
         configuration.queueLimitStatements = queue
         configuration.queueLimitBytes = queueBytes

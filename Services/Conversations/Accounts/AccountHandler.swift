@@ -5,28 +5,23 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about sessions, identities and the tokens of apps' own servers.
+/// Answers the calls about sign-ins, identities and the tokens of apps' own servers.
 struct AccountHandler: CallHandler {
     private let signIn: SignIn
-    private let sessions: Sessions
     private let directory: IdentityDirectory
     private let serverTokens: ServerTokens
 
-    /// The maximum number of digests or users in one call. A larger call is the caller's mistake.
+    /// The maximum number of users in one call. A larger call is the caller's mistake.
     private static let batchLimit = ConversationsAPI.maximumAccounts
 
-    init(signIn: SignIn, sessions: Sessions, directory: IdentityDirectory, serverTokens: ServerTokens) {
+    init(signIn: SignIn, directory: IdentityDirectory, serverTokens: ServerTokens) {
         self.signIn = signIn
-        self.sessions = sessions
         self.directory = directory
         self.serverTokens = serverTokens
     }
 
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.signIn) { try await self.signIn($0, in: $1) }
-        router.register(ConversationsAPI.findSession) { try await self.findSession($0, in: $1) }
-        router.register(ConversationsAPI.endSession) { try await self.endSession($0, in: $1) }
-        router.register(ConversationsAPI.checkSessions) { try await self.checkSessions($0, in: $1) }
         router.register(ConversationsAPI.identities) { try await self.identities($0, in: $1) }
         router.register(ServerAPI.findServerToken) { try await self.findServerToken($0, in: $1) }
         router.register(ServerAPI.findUser) { try await self.findUser($0, in: $1) }
@@ -41,30 +36,6 @@ struct AccountHandler: CallHandler {
             $0.sessionToken = opened.sessionToken.text
             $0.identity = ProtoIdentity(opened.identity)
         }
-    }
-
-    private func findSession(_ request: ProtoFindSessionRequest, in context: RPCContext) async throws -> ProtoSession {
-        let session = try await sessions.find([UInt8](request.tokenDigest), deadline: context.deadline)
-        return .with {
-            $0.appID = Data(session.app)
-            $0.identity = ProtoBasicIdentity(session.identity)
-            $0.expiresAt = session.expiresAt.microseconds
-            $0.createdAt = session.createdAt.microseconds
-            $0.replayableSince = session.replayableSince.microseconds
-        }
-    }
-
-    private func endSession(_ request: ProtoEndSessionRequest, in context: RPCContext) async throws -> ProtoEmpty {
-        try await sessions.end([UInt8](request.tokenDigest), deadline: context.deadline)
-        return ProtoEmpty()
-    }
-
-    private func checkSessions(
-        _ request: ProtoCheckSessionsRequest, in context: RPCContext
-    ) async throws -> ProtoCheckSessionsResponse {
-        guard request.tokenDigests.count <= Self.batchLimit else { throw RPCError.tooLarge }
-        let ended = try await sessions.ended(request.tokenDigests.map { [UInt8]($0) }, deadline: context.deadline)
-        return .with { $0.ended = ended.map { Data($0) } }
     }
 
     private func identities(

@@ -68,17 +68,20 @@ struct Sessions: Sendable {
     }
 }
 
-/// The secret that authenticates a client: 256 random bits, issued once. The database stores only its digest.
+/// The secret that authenticates a client: 256 random bits, issued once, and the id of the app. The database stores only
+/// its digest.
 struct SessionToken: Sendable {
-    /// 43 characters of `A–Z a–z 0–9 - _`, which stock clients can send in every place (docs/conformance.md §3.4).
+    /// 43 characters for the bits and 22 for the id, all of `A–Z a–z 0–9 - _`, which stock clients can send in every
+    /// place (docs/conformance.md §3.4). Gateways read the app from it, to ask its database.
     let text: String
 
     /// The SHA-256 of ``text``, which identifies the session.
     var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
 
-    static func random() -> SessionToken {
+    static func random(of app: AppID) -> SessionToken {
         var generator = SystemRandomNumberGenerator()
-        return SessionToken(
-            text: Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))
+        let secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        let id = withUnsafeBytes(of: app.rawValue.uuid) { Array($0) }
+        return SessionToken(text: Base64URL.encode(secret) + Base64URL.encode(id))
     }
 }

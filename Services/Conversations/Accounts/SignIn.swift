@@ -70,7 +70,7 @@ struct SignIn: Sendable {
         of user: UserID, with properties: IdentityProperties, using nonce: Nonce, in app: AppID,
         deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Opened {
-        let session = SessionToken.random()
+        let session = SessionToken.random(of: app)
         do {
             let rows = try await database.runExclusive(
                 OpenSession(

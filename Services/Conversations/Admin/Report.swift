@@ -5,7 +5,7 @@ import StrataModel
 /// The reports for operators. The raw value is the name; the database function `conversations.report_<name>` describes
 /// the document.
 enum Report: String {
-    case apps, app, conversations, users, conversation, leaves, changes, user, space
+    case databases, apps, app, conversations, users, conversation, leaves, changes, user, space
 
     /// The number of items if the request names none.
     static let defaultLimit: UInt32 = 50
@@ -13,12 +13,17 @@ enum Report: String {
     /// The maximum number of items.
     var maximumLimit: UInt32 { self == .leaves ? 500 : 200 }
 
-    var needsApp: Bool { self != .apps && self != .space }
+    var needsApp: Bool {
+        switch self {
+        case .databases, .apps, .space: false
+        case .app, .conversations, .users, .conversation, .leaves, .changes, .user: true
+        }
+    }
 
     var needsConversation: Bool {
         switch self {
         case .conversation, .leaves, .changes: true
-        case .apps, .app, .conversations, .users, .user, .space: false
+        case .databases, .apps, .app, .conversations, .users, .user, .space: false
         }
     }
 
@@ -30,7 +35,7 @@ enum Report: String {
         case .users: UserID(text) != nil
         case .leaves: (try? MetadataPath(validating: text)) != nil
         case .changes: (Int64(text) ?? 0) > 0
-        case .app, .conversation, .user, .space: false
+        case .databases, .app, .conversation, .user, .space: false
         }
     }
 

@@ -54,13 +54,17 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    /// Marks a content as uploaded.
     private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty
     {
-        let id = try ContentID(contract: request.contentID)
-        let rows = try await database.runExclusive(FinishContent(content: id), deadline: context.deadline)
-        if rows.isEmpty { throw Failure.notFound("content") }
+        try await finish(try ContentID(contract: request.contentID), deadline: context.deadline)
         return ProtoEmpty()
+    }
+
+    /// Marks a content as uploaded.
+    /// - Throws: `not_found` if the upload is no longer expected.
+    func finish(_ id: ContentID, deadline: ContinuousClock.Instant) async throws(Failure) {
+        let rows = try await database.runExclusive(FinishContent(content: id), deadline: deadline)
+        if rows.isEmpty { throw .notFound("content") }
     }
 
     private func getContent(_ request: ProtoGetContentRequest, in context: RPCContext) async throws -> ProtoContent {

@@ -78,7 +78,9 @@ struct ConversationEditor: Sendable {
         guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .exclusive)
         else { return nil }
         var patched = try support.reading { try self.patched(written.row) }
-        if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
+        if !patched.added.isEmpty {
+            patched.epoch = try await support.epoch.current(for: caller.app, deadline: caller.deadline)
+        }
         let identities = try await support.directory.basic(
             patched.added.isEmpty ? [] : patched.all, in: caller.app, deadline: caller.deadline)
         var changes: [Change] = []

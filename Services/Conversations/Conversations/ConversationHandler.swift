@@ -176,7 +176,7 @@ struct ConversationHandler: CallHandler {
     private func protos(of views: [ViewRow], _ caller: Caller) async throws -> [ProtoConversationView] {
         let identities = try await support.directory.basic(
             Array(Set(views.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
-        let epoch = try await support.epoch.current(deadline: caller.deadline)
+        let epoch = try await support.epoch.current(for: caller.app, deadline: caller.deadline)
         return views.map { $0.proto(identities, epoch: epoch) }
     }
 

@@ -45,7 +45,7 @@ struct FirstLoadHandler: CallHandler {
         let (items, hasMore) = Self.items(rows.dropFirst())
         let users = Set(items.flatMap { item in item.view.users + item.earlier.flatMap(\.users) })
         let identities = try await support.directory.basic(Array(users), in: caller.app, deadline: caller.deadline)
-        let epoch = try await support.epoch.current(deadline: caller.deadline)
+        let epoch = try await support.epoch.current(for: caller.app, deadline: caller.deadline)
         return .with {
             $0.items = items.map { item in
                 .with {

@@ -23,6 +23,8 @@ struct ServiceContext: Sendable {
     var quotas = Quotas()
     /// The apps whose changes are recorded for webhooks. nil: none.
     var recordedApps: RecordedApps?
+    /// True if the installation has other databases, to which apps can be moved.
+    var hasOtherDatabases = false
 
     /// Runs a block that reads rows, and converts its errors to the failures that a client receives.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {
@@ -83,7 +85,7 @@ struct ServiceContext: Sendable {
     ) async throws(Failure) -> ConversationView {
         view.view(
             try await directory.basic(view.users, in: app, deadline: deadline),
-            epoch: try await epoch.current(deadline: deadline))
+            epoch: try await epoch.current(for: app, deadline: deadline))
     }
 }
 

@@ -21,11 +21,14 @@ final class HeadsCache: Sendable {
 
     private let database: Database
     private let epoch: EpochSource
+    private let hasOtherDatabases: Bool
     private let answer = Mutex<Answer?>(nil)
 
-    init(database: Database, epoch: EpochSource) {
+    /// - Parameter hasOtherDatabases: true if the answer names the apps that have left the database.
+    init(database: Database, epoch: EpochSource, hasOtherDatabases: Bool = false) {
         self.database = database
         self.epoch = epoch
+        self.hasOtherDatabases = hasOtherDatabases
     }
 
     /// Returns the heads.
@@ -39,12 +42,16 @@ final class HeadsCache: Sendable {
             {
                 return answer.task
             }
-            let (database, epoch) = (database, epoch)
+            let (database, epoch, hasOtherDatabases) = (database, epoch, hasOtherDatabases)
             let task = Task {
                 var response = try await Self.read(since: since, from: database, deadline: now + .seconds(5))
                 // Read the epoch after the heads. If another database replaces this one in between, the answer shows
                 // the change.
                 response.epoch = try await epoch.check(deadline: now + .seconds(5))
+                if hasOtherDatabases {
+                    let rows = try await database.run(ReadMovedApps(), deadline: now + .seconds(5))
+                    response.moved = rows.first?.apps.map { Data($0) } ?? []
+                }
                 return response
             }
             answer = Answer(since: since, readAt: now, task: task)
@@ -97,4 +104,14 @@ final class HeadsCache: Sendable {
         }
         return response
     }
+}
+
+/// Reads the apps that have left the database for another one.
+struct ReadMovedApps: PostgresQuery {
+    typealias Row = AppsRow
+
+    static let statement = Statement(
+        "directory.moved", sql: "SELECT conversations.moved_apps() AS apps", isIdempotent: true)
+
+    var parameters: [Value] { [] }
 }

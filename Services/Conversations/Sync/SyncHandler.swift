@@ -19,7 +19,8 @@ struct SyncHandler: CallHandler {
 
     init(_ support: ServiceContext) {
         self.support = support
-        heads = HeadsCache(database: support.database, epoch: support.epoch)
+        heads = HeadsCache(
+            database: support.database, epoch: support.epoch, hasOtherDatabases: support.hasOtherDatabases)
         userChanges = UserChanges(support)
     }
 
@@ -79,7 +80,8 @@ struct SyncHandler: CallHandler {
         }
         if request.wantsEpoch {
             guard let text = epoch?.epoch, let isCertain = epoch?.isCertain else { throw Failure.unexpected }
-            response.epoch = text
+            response.databaseEpoch = text
+            response.epoch = try await support.epoch.shown(text, to: caller.app, deadline: caller.deadline)
             if !isCertain { response.complete = false }
         }
         return response
@@ -124,7 +126,7 @@ struct SyncHandler: CallHandler {
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
-        let epoch = try await support.epoch.current(deadline: caller.deadline)
+        let epoch = try await support.epoch.current(for: caller.app, deadline: caller.deadline)
         var response = ProtoReadLogsResponse()
         var sizeLimit = SizeLimit(request.maxBytes)
         for row in log {
@@ -178,7 +180,7 @@ struct SyncHandler: CallHandler {
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
-        let epoch = try await support.epoch.current(deadline: context.deadline)
+        let epoch = try await support.epoch.current(for: app, deadline: context.deadline)
         var overrides: [Position: [UserID: StrataModel.Message?]] = [:]
         for row in log where row.entry == .override {
             if let user = row.user {

@@ -63,8 +63,11 @@ struct ReadActiveHooks: PostgresQuery {
     typealias Row = HookRow
 
     static let statement = Statement(
-        "webhooks.read_active", sql: "SELECT \(HookRow.selected()) FROM webhooks.hook h WHERE h.status = 'active'",
-        isIdempotent: true)
+        "webhooks.read_active",
+        sql: """
+            SELECT \(HookRow.selected()) FROM webhooks.hook h
+            WHERE h.status = 'active' AND NOT conversations.is_away(h.app_id)
+            """, isIdempotent: true)
 
     var parameters: [Value] { [] }
 }

@@ -86,7 +86,20 @@ $$;
 -- The reports. Each returns a JSON document, or NULL if its object does not exist. Lists have at most `p_limit` items.
 -- `next` is the `p_after` of the following page; null: there is none. No report reads a large table as a whole.
 
--- Lists apps, oldest first, as an array. `p_after`: the id of the last app of the previous page.
+-- Shows the database: its name (null: it is the only one), its size, and the number of apps that live in it.
+CREATE OR REPLACE FUNCTION conversations.report_databases() RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT json_build_object(
+            'name', d.name, 'bytes', pg_database_size(current_database()),
+            'apps', (SELECT count(*) FROM conversations.app a WHERE NOT conversations.is_away(a.id)))
+        FROM conversations.database d WHERE d.is_only);
+END
+$$;
+
+-- Lists the apps that live in the database, oldest first, as an array. `p_after`: the id of the last app of the previous
+-- page.
 CREATE OR REPLACE FUNCTION conversations.report_apps(p_after text, p_limit bigint) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -94,6 +107,8 @@ BEGIN
         SELECT coalesce(json_agg(json_build_object(
             'id', a.id, 'name', a.name, 'created_at', a.created_at, 'suspended', a.suspended,
             'deleting', a.deleting_since IS NOT NULL,
+            'database', (SELECT d.name FROM conversations.database d WHERE d.is_only),
+            'moving_to', (SELECT m.other FROM conversations.app_move m WHERE m.app_id = a.id),
             'keys', (SELECT count(*) FROM conversations.app_key k WHERE k.app_id = a.id),
             'tokens', (SELECT count(*) FROM conversations.server_token t
                 WHERE t.app_id = a.id AND (t.expires_at > now()) IS NOT FALSE),
@@ -102,20 +117,22 @@ BEGIN
             ORDER BY a.created_at, a.id), '[]')
         FROM (
             SELECT x.* FROM conversations.app x
-            WHERE p_after = '' OR (x.created_at, x.id) > (
-                SELECT y.created_at, y.id FROM conversations.app y WHERE y.id = p_after::uuid)
+            WHERE NOT conversations.is_away(x.id) AND (p_after = '' OR (x.created_at, x.id) > (
+                SELECT y.created_at, y.id FROM conversations.app y WHERE y.id = p_after::uuid))
             ORDER BY x.created_at, x.id LIMIT p_limit) a);
 END
 $$;
 
 -- Shows an app with its settings, keys and server tokens.
 CREATE OR REPLACE FUNCTION conversations.report_app(p_app uuid) RETURNS json
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         SELECT json_build_object(
             'id', a.id, 'name', a.name, 'provider_id', a.provider_id, 'created_at', a.created_at,
             'suspended', a.suspended, 'deleting', a.deleting_since IS NOT NULL,
+            'database', (SELECT d.name FROM conversations.database d WHERE d.is_only),
+            'moving_to', (SELECT m.other FROM conversations.app_move m WHERE m.app_id = a.id),
             'settings', json_build_object(
                 'session_ttl_in_seconds', a.session_ttl, 'badge_counts', a.badge_counts,
                 'badge_counts_announcements', a.badge_announcements, 'participants_added_by', a.added_by,
@@ -512,6 +529,7 @@ RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE p_name
+        WHEN 'databases' THEN conversations.report_databases()
         WHEN 'apps' THEN conversations.report_apps(p_after, p_limit)
         WHEN 'app' THEN conversations.report_app(p_app)
         WHEN 'conversations' THEN conversations.report_conversations(p_app, p_after, p_limit)
@@ -526,7 +544,8 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.create_app, conversations.suspend_app, conversations.add_app_key, conversations.remove_app_key,
-    conversations.create_server_token, conversations.revoke_server_token, conversations.report_apps,
+    conversations.create_server_token, conversations.revoke_server_token, conversations.report_databases,
+    conversations.report_apps,
     conversations.report_app, conversations.active_conversations, conversations.silent_conversations,
     conversations.report_conversations, conversations.report_users, conversations.is_conversation_of,
     conversations.report_conversation, conversations.report_leaves, conversations.shown_operations,

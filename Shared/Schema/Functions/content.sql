@@ -194,11 +194,12 @@ CREATE OR REPLACE FUNCTION conversations.sweep_contents(age interval, p_limit bi
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 BEGIN
     UPDATE conversations.content x SET is_doomed = true WHERE NOT x.is_doomed AND x.id IN (
-        SELECT y.id FROM conversations.content y WHERE y.unreferenced_since < now() - age
+        SELECT y.id FROM conversations.content y
+        WHERE y.unreferenced_since < now() - age AND NOT conversations.is_away(y.app_id)
         ORDER BY y.unreferenced_since LIMIT p_limit FOR UPDATE SKIP LOCKED);
     RETURN QUERY
     SELECT x.id FROM conversations.content x
-    WHERE x.unreferenced_since < now() - age AND x.is_doomed ORDER BY x.unreferenced_since LIMIT p_limit;
+    WHERE x.unreferenced_since < now() - age AND x.is_doomed AND NOT conversations.is_away(x.app_id) ORDER BY x.unreferenced_since LIMIT p_limit;
 END
 $$;
 

@@ -108,6 +108,7 @@ BEGIN
         END IF;
         EXIT WHEN is_again AND seen.app_id > p_after;
         place := seen.app_id;
+        CONTINUE WHEN conversations.is_away(place);
         due_delayed.ids := CASE WHEN seen.next_at <= moment THEN ARRAY(
             SELECT x.id FROM conversations.delayed_message x
             WHERE x.app_id = place AND x.next_at <= moment ORDER BY x.app_id, x.next_at, x.due_at, x.id LIMIT p_limit)

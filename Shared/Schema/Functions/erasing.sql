@@ -171,7 +171,9 @@ BEGIN
         END IF;
         EXIT WHEN is_again AND seen.app_id > p_after;
         place := seen.app_id;
-        IF seen.not_before <= moment THEN found_apps := found_apps || place; END IF;
+        IF seen.not_before <= moment AND NOT conversations.is_away(place) THEN
+            found_apps := found_apps || place;
+        END IF;
     END LOOP;
     RETURN found_apps;
 END

@@ -163,8 +163,11 @@ $$;
 CREATE OR REPLACE FUNCTION metadata.apps_with_unfinished_indexes() RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    RETURN ARRAY(SELECT DISTINCT i.app_id FROM metadata.index_path i
-        WHERE i.ready_at IS NULL OR i.removed_at IS NOT NULL);
+    RETURN ARRAY(
+        SELECT u.app_id FROM (
+            SELECT DISTINCT i.app_id FROM metadata.index_path i
+            WHERE i.ready_at IS NULL OR i.removed_at IS NOT NULL) u
+        WHERE NOT conversations.is_away(u.app_id));
 END
 $$;
 

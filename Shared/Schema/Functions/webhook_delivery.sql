@@ -65,7 +65,7 @@ BEGIN
     RETURN QUERY
     UPDATE webhooks.hook h SET verify_at = now_at + p_lease * interval '1 millisecond'
     WHERE h.id IN (
-        SELECT x.id FROM webhooks.hook x WHERE x.verify_at <= now_at
+        SELECT x.id FROM webhooks.hook x WHERE x.verify_at <= now_at AND NOT conversations.is_away(x.app_id)
         ORDER BY x.verify_at LIMIT p_limit FOR UPDATE SKIP LOCKED)
     RETURNING h.*;
 END
@@ -151,7 +151,7 @@ BEGIN
     WHERE h.id IN (
         SELECT x.id FROM webhooks.hook x
         WHERE x.status = 'unverified' AND x.verified_at < clock_timestamp() - p_delay * interval '1 millisecond'
-            AND NOT webhooks.has_failed_lanes(x.id)
+            AND NOT webhooks.has_failed_lanes(x.id) AND NOT conversations.is_away(x.app_id)
         ORDER BY x.id FOR UPDATE SKIP LOCKED)
     RETURNING h.id;
 END

@@ -4,7 +4,8 @@
 -- The key paths of an app.
 CREATE TABLE metadata.index_path (
     app_id      uuid NOT NULL,
-    path_id     bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    -- Unique among all databases, see conversations.database.
+    path_id     bigint NOT NULL GENERATED ALWAYS AS IDENTITY (INCREMENT BY 1024),
     path        text COLLATE "C" NOT NULL CHECK (path <> '' AND octet_length(path) <= 1024),
     created_at  timestamptz NOT NULL DEFAULT now(),
     -- The transaction that wrote the row. It and earlier ones may have missed the row or its removal. So building the

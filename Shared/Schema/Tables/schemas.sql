@@ -33,7 +33,7 @@ CREATE SCHEMA metadata;
 CREATE SCHEMA webhooks;
 CREATE SCHEMA console;
 
-GRANT USAGE ON SCHEMA conversations TO strata_conversations, strata_metadata;
+GRANT USAGE ON SCHEMA conversations TO strata_conversations, strata_metadata, strata_webhooks;
 GRANT USAGE ON SCHEMA metadata TO strata_metadata, strata_conversations;
 GRANT USAGE ON SCHEMA webhooks TO strata_webhooks, strata_conversations, strata_metadata;
 GRANT USAGE ON SCHEMA console TO strata_console;

@@ -34,12 +34,13 @@ CREATE INDEX hook_by_token ON webhooks.hook (token_id);
 CREATE INDEX hook_to_verify ON webhooks.hook (verify_at) WHERE verify_at IS NOT NULL;
 
 -- Orders events that have no position in a conversation.
-CREATE SEQUENCE webhooks.number;
+CREATE SEQUENCE webhooks.number INCREMENT BY 1024;
 
 -- Events that are pending for some hook or were delivered recently, each once for all hooks. A row holds the change.
 -- The objects concerned are read at delivery, except for a sent message and for deleted objects.
 CREATE TABLE webhooks.event (
-    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Unique among all databases, see conversations.database.
+    id         bigint GENERATED ALWAYS AS IDENTITY (INCREMENT BY 1024) PRIMARY KEY,
     app_id     uuid NOT NULL,
     kind       text NOT NULL,
     -- The id by which the receiver recognises a duplicate.
@@ -99,7 +100,7 @@ CREATE INDEX lane_failing_claimed ON webhooks.lane (hook_id, claim) WHERE attemp
 -- The latest delivery attempts of each hook.
 CREATE TABLE webhooks.delivery (
     hook_id         uuid NOT NULL,
-    number          bigint GENERATED ALWAYS AS IDENTITY,
+    number          bigint GENERATED ALWAYS AS IDENTITY (INCREMENT BY 1024),
     app_id          uuid NOT NULL,
     event_id        uuid NOT NULL,
     kind            text NOT NULL,

@@ -10,7 +10,7 @@ import Testing
     func unknown() async throws {
         try await AccountsFixture.run { accounts in
             await #expect(throws: Failure.sessionEnded) {
-                _ = try await accounts.sessions.find(SessionToken.random().digest, deadline: .soon)
+                _ = try await accounts.sessions.find(SessionToken.random(of: .random()).digest, deadline: .soon)
             }
             await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find([], deadline: .soon) }
         }
@@ -100,7 +100,7 @@ import Testing
             let first = try await accounts.open(accounts.token()).sessionToken.digest
             let second = try await accounts.open(accounts.token("ben")).sessionToken.digest
             let third = try await accounts.open(accounts.token("cleo")).sessionToken.digest
-            let unknown = SessionToken.random().digest
+            let unknown = SessionToken.random(of: .random()).digest
             try await accounts.base.execute("UPDATE conversations.identity SET suspended = true WHERE user_id = 'cleo'")
             try await accounts.sessions.end(second, deadline: .soon)
             #expect(

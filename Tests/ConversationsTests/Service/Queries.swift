@@ -115,7 +115,8 @@ enum Queries {
         QueryCheck(
             ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", walEnd: 1)),
         QueryCheck(ReadHeads(since: time)), QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)),
-        QueryCheck(ReadRecordedApps()),
+        QueryCheck(ReadRecordedApps()), QueryCheck(ReadDepartures()), QueryCheck(ReadAppState(app: app)),
+        QueryCheck(ReadMovedApps()),
         QueryCheck(ChangeNothing(app: app, conversation: conversation)),
         QueryCheck(IdempotencyRecord.Find(IdempotencyKey(id: UUID(), fingerprint: 1), of: user, in: app)),
     ]

@@ -1,0 +1,53 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- This database among those of the installation, and the apps that move between them.
+
+CREATE TABLE conversations.database (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    -- The name by which services and the command know the database. NULL: it is the installation's only one.
+    name    text COLLATE "C",
+    -- The remainder, modulo 1024, of the numbers that the database's sequences make. Each database has another one, so
+    -- rows can move between databases with their numbers. See conversations.name_database.
+    number  bigint NOT NULL DEFAULT 1 CHECK (number BETWEEN 1 AND 1024)
+);
+INSERT INTO conversations.database DEFAULT VALUES;
+
+CREATE TABLE conversations.app_move (
+    app_id     uuid PRIMARY KEY,
+    -- The name of the other database.
+    other      text COLLATE "C" NOT NULL,
+    -- In the database that the app leaves:
+    -- - copying: the app lives here.
+    -- - paused: the app is not served.
+    -- - moved: the app lives in the other database. The row stays.
+    -- In the database that the app enters:
+    -- - arriving: the app does not live here yet. Afterwards the row is deleted.
+    state      text NOT NULL CHECK (state IN ('copying', 'paused', 'moved', 'arriving')),
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE conversations.app_move_part (
+    app_id     uuid NOT NULL,
+    -- The table, or a partition of it.
+    relation   text COLLATE "C" NOT NULL,
+    -- The first block that is not copied yet, and the block before which the copy ends. Later rows are in app_move_row.
+    next_block bigint NOT NULL DEFAULT 0,
+    end_block  bigint NOT NULL,
+    PRIMARY KEY (app_id, relation)
+);
+
+CREATE TABLE conversations.app_move_row (
+    number   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id   uuid NOT NULL,
+    -- The table with the changed row, and the row's primary key by column.
+    relation text COLLATE "C" NOT NULL,
+    key      jsonb NOT NULL
+);
+CREATE INDEX app_move_row_of_app ON conversations.app_move_row (app_id, number);
+
+CREATE TABLE conversations.app_epoch (
+    app_id uuid PRIMARY KEY,
+    -- The epoch that clients of the app know from the database that it left.
+    value  text NOT NULL,
+    -- The epoch of this database when the app arrived. With another one, `value` does not hold.
+    base   text NOT NULL
+);
