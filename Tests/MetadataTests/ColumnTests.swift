@@ -20,6 +20,7 @@ enum Queries {
                 operations: "[]",
                 origin: Change.Origin(connection: 1, request: 2), maxTreeKeys: 1, maxTreeBytes: 1, isShared: true)),
         QueryCheck(CheckEpoch(epoch: "a", walEnd: 1)), QueryCheck(ReadRecordedApps()),
+        QueryCheck(ReadDepartures()), QueryCheck(ReadAppState(app: app)),
     ]
 }
 

@@ -19,48 +19,69 @@ public final class MetadataService: StrataService {
     /// The executable's name.
     public static let name = "metadata"
 
-    private let store: MetadataStore
+    private let stacks: Databases<MetadataStack>
     private let redis: RedisClient
-    private let epoch: EpochSource
-    private let recordedApps: RecordedApps
     private let server: RPCServer
 
     /// Creates the service. Connections are opened when it runs.
     /// - Throws: an error if a setting is invalid.
     public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
-        let shared = try settings.postgres.pool(
-            "metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger)
-        let recordedApps = RecordedApps(database: shared, logger: logger)
-        let store = MetadataStore(
-            shared: shared,
-            exclusive: try settings.postgres.pool(
-                "metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
-            limits: settings.limits, recordedApps: recordedApps)
         let redis = RedisClient(
             configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
-        let epoch = EpochSource(database: store.exclusive, counter: "strata_metadata_epoch_checks_total")
-        let handlers: [any CallHandler] = [
-            PatchHandler(
-                store: store, redis: redis,
-                validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
-                epoch: { epoch.known })
-        ]
-        server = RPCServer(handlers, configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
-        (self.store, self.redis, self.epoch, self.recordedApps) = (store, redis, epoch, recordedApps)
+        let parts = try settings.postgres.databases.map { target in
+            (name: target.name, part: try MetadataStack(target, settings: settings, redis: redis, logger: logger))
+        }
+        let stacks = Databases(parts, directory: try .make(settings.postgres, for: Self.name, logger: logger))
+        server = RPCServer(
+            DatabaseRouter(
+                parts.map { (name: $0.name, router: CallRouter([$0.part.handler], logger: logger)) }, spanning: nil,
+                locate: { try await stacks.index(of: $0, deadline: $1) }),
+            configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
+        (self.stacks, self.redis) = (stacks, redis)
     }
 
     /// The components to run, in the order of dependency.
-    public var services: [any Service] { [store.shared, store.exclusive, redis, epoch, recordedApps, server] }
+    public var services: [any Service] {
+        [redis] + stacks.all.flatMap { $0.part.services } + (stacks.directory?.services ?? []) + [server]
+    }
 
     /// The port for calls. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
 
-    /// Adds a readiness check that requires an answer of the database. Redis is not checked: without it, patches still
+    /// Adds a readiness check that requires an answer of a database. Redis is not checked: without it, patches still
     /// succeed, and gateways find them by position.
     public func addChecks(to health: Health) {
-        health.add("postgres") { [store] in try await store.shared.check(within: .seconds(1)) }
+        health.add("postgres") { [stacks] in try await stacks.check(within: .seconds(1)) { $0.store.shared } }
     }
+}
+
+/// Everything of the service that works on one database.
+private struct MetadataStack: Sendable {
+    let store: MetadataStore
+    let handler: PatchHandler
+    private let tasks: [any Service]
+
+    /// - Parameter target: one of the databases of the settings.
+    init(
+        _ target: PostgresSettings.Database, settings: MetadataSettings, redis: RedisClient, logger: Logger
+    ) throws {
+        let shared = try settings.postgres.pool(
+            "metadata-writes", in: target, mode: .grouping, connections: settings.writeConnections, logger: logger)
+        let recordedApps = RecordedApps(database: shared, logger: logger)
+        store = MetadataStore(
+            shared: shared,
+            exclusive: try settings.postgres.pool(
+                "metadata-large", in: target, mode: .exclusive, connections: settings.largeConnections, logger: logger),
+            limits: settings.limits, recordedApps: recordedApps)
+        let epoch = EpochSource(database: store.exclusive, counter: "strata_metadata_epoch_checks_total")
+        handler = PatchHandler(
+            store: store, redis: redis, validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
+            epoch: { epoch.known })
+        tasks = [epoch, recordedApps]
+    }
+
+    var services: [any Service] { [store.shared, store.exclusive] + tasks }
 }
 
 /// The `metadata` executable.

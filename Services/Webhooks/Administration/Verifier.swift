@@ -20,11 +20,12 @@ struct Verifier: Service {
     private let room = VerificationRoom()
     /// A signal that a hook of this instance needs verification or activation.
     private let pending = Wakeup()
-    private let waitingBytes = Gauge(label: "strata_webhooks_waiting_bytes")
+    private let waitingBytes: Gauge
     private let ended = Counter(label: "strata_webhooks_over_limit_total")
 
     init(store: HookStore, sender: HTTPSender, settings: WebhooksSettings, logger: Logger) {
         (self.store, self.sender, self.settings, self.logger) = (store, sender, settings, logger)
+        waitingBytes = Gauge(label: "strata_webhooks_waiting_bytes", dimensions: settings.dimensions)
     }
 
     /// The time limit of a verification, because the app's server waits for its result through a gateway.

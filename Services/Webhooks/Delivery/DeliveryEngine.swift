@@ -56,8 +56,8 @@ final class DeliveryEngine: Service {
     private let deactivated = Counter(label: "strata_webhooks_given_up_total")
     private let claims = Counter(label: "strata_webhooks_claims_total")
     private let claimFailures = Counter(label: "strata_webhooks_claim_failures_total")
-    private let inFlight = Gauge(label: "strata_webhooks_in_flight")
-    private let heldBytes = Gauge(label: "strata_webhooks_held_bytes")
+    private let inFlight: Gauge
+    private let heldBytes: Gauge
     private let latency = Timer(label: "strata_webhooks_delivery_duration_seconds")
 
     /// An active hook, its target, and the key that signs its events.
@@ -77,6 +77,8 @@ final class DeliveryEngine: Service {
         self.log = log
         self.settings = settings
         self.logger = logger
+        inFlight = Gauge(label: "strata_webhooks_in_flight", dimensions: settings.dimensions)
+        heldBytes = Gauge(label: "strata_webhooks_held_bytes", dimensions: settings.dimensions)
         finisher = LaneFinisher(store: store, logger: logger)
         renderer = Renderer(baseURL: settings.publicURL, webSocketURL: settings.publicURL)
         room = Mutex(

@@ -57,6 +57,8 @@ public struct WebhooksSettings: ServiceSettings {
     /// Certificate authorities that are trusted in addition to the system's. `STRATA_WEBHOOKS_CA`: the path of a PEM
     /// file, default none.
     public var trustedRoots: [NIOSSLCertificate] = []
+    /// The labels of gauges: the name of the database if there are several.
+    var dimensions: [(String, String)] = []
 
     /// Creates settings with these addresses and otherwise the defaults above.
     public init(postgresURL: String, rpc: RPCServerConfiguration, publicURL: String) {
