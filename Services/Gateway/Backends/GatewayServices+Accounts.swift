@@ -21,18 +21,25 @@ extension GatewayServices {
     }
 
     /// Ends a session. An unknown session counts as ended.
-    func endSession(tokenDigest: [UInt8], trace: TraceID) async throws(Failure) {
+    func endSession(of token: SessionToken, trace: TraceID) async throws(Failure) {
+        let request = ProtoEndSessionRequest.with {
+            $0.tokenDigest = Data(token.digest)
+            if let app = token.app { $0.appID = Data(app) }
+        }
         _ = try await conversations.call(
-            ConversationsAPI.endSession, with: .with { $0.tokenDigest = Data(tokenDigest) },
-            for: .within(.seconds(5), trace: trace))
+            ConversationsAPI.endSession, with: request, for: .within(.seconds(5), trace: trace))
     }
 
     /// Checks any number of sessions, in batches.
+    /// - Parameter apps: the app of each session, by the digest of its token.
     /// - Returns: the sessions that are no longer valid. A batch whose call fails contributes none.
-    func endedSessions(among digests: Set<[UInt8]>) async -> Set<[UInt8]> {
+    func endedSessions(among apps: [[UInt8]: AppID]) async -> Set<[UInt8]> {
         var ended: Set<[UInt8]> = []
-        for batch in Array(digests).batches(of: ConversationsAPI.maximumAccounts) {
-            let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = batch.map { Data($0) } }
+        for batch in Array(apps).batches(of: ConversationsAPI.maximumAccounts) {
+            let request = ProtoCheckSessionsRequest.with {
+                $0.tokenDigests = batch.map { Data($0.key) }
+                $0.appIds = batch.map { Data($0.value) }
+            }
             let answer = try? await conversations.call(
                 ConversationsAPI.checkSessions, with: request, for: .within(.seconds(10)))
             for digest in answer?.ended ?? [] { ended.insert([UInt8](digest)) }

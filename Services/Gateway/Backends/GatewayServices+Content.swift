@@ -26,8 +26,11 @@ extension GatewayServices {
 
     /// Records that all bytes are stored.
     /// - Throws: `not_found` if the upload is no longer expected. The caller must remove the bytes.
-    func finishContent(_ id: ContentID, trace: TraceID) async throws(Failure) {
-        let request = ProtoFinishContentRequest.with { $0.contentID = Data(id) }
+    func finishContent(_ upload: ContentTokens.Upload, trace: TraceID) async throws(Failure) {
+        let request = ProtoFinishContentRequest.with {
+            $0.contentID = Data(upload.id)
+            if let app = upload.app { $0.appID = Data(app) }
+        }
         _ = try await conversations.call(
             AccountAPI.finishContent, with: request, for: .within(.seconds(10), trace: trace))
     }
@@ -48,20 +51,26 @@ extension GatewayServices {
         return (Int(clamping: answer.size), answer.isUploaded)
     }
 
-    /// Makes content inaccessible that has been in no message for `age`.
+    /// Makes content of a database inaccessible that has been in no message for `age`.
     /// - Returns: inaccessible content whose bytes and record still have to be removed.
-    func sweepContents(age: Duration, limit: Int) async throws(Failure) -> [ContentID] {
+    func sweepContents(
+        of database: DatabaseName, age: Duration, limit: Int
+    ) async throws(Failure) -> [ContentID] {
         let request = ProtoSweepContentsRequest.with {
             $0.age = age.components.seconds
             $0.limit = Int32(clamping: limit)
+            $0.database = database.description
         }
         let answer = try await conversations.call(AccountAPI.sweepContents, with: request, for: .within(.seconds(30)))
         return try Self.converted { try answer.doomed.map { try ContentID(contract: $0) } }
     }
 
-    /// Removes the records of content whose bytes have been removed.
-    func forgetContents(_ ids: [ContentID]) async throws(Failure) {
-        let request = ProtoForgetContentsRequest.with { $0.contentIds = ids.map { Data($0) } }
+    /// Removes the records of content of a database whose bytes have been removed.
+    func forgetContents(_ ids: [ContentID], of database: DatabaseName) async throws(Failure) {
+        let request = ProtoForgetContentsRequest.with {
+            $0.contentIds = ids.map { Data($0) }
+            $0.database = database.description
+        }
         _ = try await conversations.call(AccountAPI.forgetContents, with: request, for: .within(.seconds(30)))
     }
 }

@@ -35,7 +35,8 @@ extension GatewayServices {
                         oldestAt: entry.oldestAt == 0 ? nil : Timestamp(microseconds: entry.oldestAt))
                 },
                 userPosition: Position(answer.userPosition), userAfter: Position(answer.userAfter),
-                asOf: Timestamp(microseconds: answer.asOf), isComplete: answer.complete, epoch: answer.epoch)
+                asOf: Timestamp(microseconds: answer.asOf), isComplete: answer.complete, epoch: answer.epoch,
+                databaseEpoch: answer.databaseEpoch.isEmpty ? nil : answer.databaseEpoch)
         }
     }
 
@@ -78,7 +79,11 @@ extension GatewayServices {
     }
 }
 
-extension GatewayServices: ChangeSource {
+/// The changes of one database, as its fan-out reads them.
+struct DatabaseChanges: ChangeSource {
+    let services: GatewayServices
+    let database: DatabaseName
+
     /// The maximum number of changes and bytes in one call of a repair. Each page is handed to sockets whole. A larger
     /// page would exceed the backlog limit of a socket whose client does read.
     private static var repairPage: Int32 { 256 }
@@ -87,19 +92,21 @@ extension GatewayServices: ChangeSource {
     func changes(
         of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
     ) -> EventLoopFuture<ChangePage> {
-        loop.makeFutureWithTask { [self] in
-            try await readChanges(of: conversation, after: position, users: users)
-        }
+        loop.makeFutureWithTask { try await readChanges(of: conversation, after: position, users: users) }
     }
 
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads> {
-        loop.makeFutureWithTask { [self] in try await heads(since: since) }
+        loop.makeFutureWithTask { try await heads(since: since) }
     }
 
     func userChanges(
         of user: UserKey, after position: Position, on loop: any EventLoop
     ) -> EventLoopFuture<[UserChange]> {
-        loop.makeFutureWithTask { [self] in try await userChanges(of: user, after: position) }
+        loop.makeFutureWithTask { try await userChanges(of: user, after: position) }
+    }
+
+    func endTyping(of user: UserKey, in conversation: ConversationID) {
+        services.endTyping(of: user, in: conversation)
     }
 
     private func readChanges(
@@ -111,10 +118,11 @@ extension GatewayServices: ChangeSource {
             $0.limit = Self.repairPage
             $0.maxBytes = Self.repairBytes
             $0.userIds = users.map(\.rawValue)
+            $0.database = database.description
         }
-        let answer = try await conversations.call(
+        let answer = try await services.conversations.call(
             ConversationsAPI.readChanges, with: request, for: .within(.seconds(5)))
-        return try Self.converted {
+        return try GatewayServices.converted {
             var counts: [UserID: UserCounts] = [:]
             for (user, value) in answer.numbers { counts[UserID(trusted: user)] = UserCounts(value) }
             return ChangePage(
@@ -123,9 +131,13 @@ extension GatewayServices: ChangeSource {
     }
 
     private func heads(since: Timestamp?) async throws(Failure) -> Heads {
-        let answer = try await conversations.call(
-            ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, for: .within(.seconds(5)))
-        return try Self.converted {
+        let request = ProtoHeadsRequest.with {
+            $0.since = since?.microseconds ?? 0
+            $0.database = database.description
+        }
+        let answer = try await services.conversations.call(
+            ConversationsAPI.heads, with: request, for: .within(.seconds(5)))
+        return try GatewayServices.converted {
             Heads(
                 conversations: try answer.heads.map {
                     (try ConversationID(contract: $0.conversationID), Position($0.after))
@@ -141,13 +153,15 @@ extension GatewayServices: ChangeSource {
                         Position($0.position)
                     )
                 },
-                asOf: Timestamp(microseconds: answer.asOf), epoch: answer.epoch)
+                asOf: Timestamp(microseconds: answer.asOf), epoch: answer.epoch,
+                moved: try answer.moved.map { try AppID(contract: $0) })
         }
     }
 
     private func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
-        let page = try await readLogs(
-            [:], userAfter: position, limit: Int(Self.repairPage), for: Call(user, budget: .seconds(5)))
+        let page = try await services.readLogs(
+            [:], userAfter: position, limit: Int(Self.repairPage),
+            for: GatewayServices.Call(user, budget: .seconds(5)))
         return page.entries.compactMap { if case .userChange(let change) = $0 { change } else { nil } }
     }
 }

@@ -47,7 +47,8 @@ struct GatewayServices: Sendable {
             baseURL: settings.publicURL, webSocketURL: settings.webSocketURL,
             fullReceiptRecipients: settings.objects.receiptRecipients,
             locateContent: { content?.location(of: $0) ?? ContentLocation(downloadURL: nil, expiration: nil) })
-        sessions = SessionDirectory(conversations: conversations, opening: limits.opening)
+        sessions = SessionDirectory(
+            conversations: conversations, opening: limits.opening, databases: settings.databases, logger: logger)
         serverTokens = ServerTokenDirectory(conversations: conversations)
     }
 

@@ -47,18 +47,23 @@ struct ContentSweeper: Service {
     }
 
     private func turn() async {
-        do throws(Failure) {
-            try await sweep()
-        } catch {
-            failures.increment()
-            logger.warning("removal of unreferenced content failed", metadata: ["error.code": "\(error.code.id)"])
+        for database in services.settings.databases where !Task.isCancelled {
+            do throws(Failure) {
+                try await sweep(database)
+            } catch {
+                failures.increment()
+                logger.warning(
+                    "removal of unreferenced content failed",
+                    metadata: ["error.code": "\(error.code.id)", "postgres.database": "\(database)"])
+            }
         }
     }
 
-    /// Removes all unreferenced content. Records are removed after the bytes, so that no bytes remain without a record.
-    func sweep() async throws(Failure) {
+    /// Removes all unreferenced content of a database. Records are removed after the bytes, so that no bytes remain
+    /// without a record.
+    private func sweep(_ database: DatabaseName) async throws(Failure) {
         while true {
-            let doomed = try await services.sweepContents(age: age, limit: Self.batch)
+            let doomed = try await services.sweepContents(of: database, age: age, limit: Self.batch)
             for id in doomed {
                 do throws(ContentStoreError) {
                     try await store.remove(id)
@@ -66,7 +71,7 @@ struct ContentSweeper: Service {
                     throw error.failure(logger: logger)
                 }
             }
-            if !doomed.isEmpty { try await services.forgetContents(doomed) }
+            if !doomed.isEmpty { try await services.forgetContents(doomed, of: database) }
             swept.increment(by: Int64(doomed.count))
             if doomed.count < Self.batch { return }
         }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import Crypto
 import FoundationEssentials
 import ServiceKit
@@ -14,6 +15,8 @@ struct ContentTokens: Sendable {
         /// The exact number of bytes.
         let size: Int
         let type: String
+        /// The app. nil: the token was issued by an older release, which did not name the app.
+        var app: AppID?
     }
 
     struct Download: Hashable {
@@ -24,6 +27,8 @@ struct ContentTokens: Sendable {
     private enum Kind: UInt8 {
         case upload = 1
         case download = 2
+        /// An upload with the id of its app.
+        case appUpload = 3
     }
 
     /// The time within which an upload must begin.
@@ -51,17 +56,26 @@ struct ContentTokens: Sendable {
     /// Returns an upload token for one content, valid for ``uploadLifetime``.
     func issue(_ upload: Upload, at now: Timestamp) -> String {
         let expiry = now.advanced(by: Self.uploadLifetime).microseconds / 1_000_000
-        var body = Self.head(.upload, expiry: expiry, id: upload.id)
+        var body = Self.head(upload.app == nil ? .upload : .appUpload, expiry: expiry, id: upload.id)
         withUnsafeBytes(of: Int64(clamping: upload.size).bigEndian) { body += $0 }
+        if let app = upload.app { withUnsafeBytes(of: app.rawValue.uuid) { body += $0 } }
         body += Array(upload.type.utf8)
         return sealed(body)
     }
 
     /// Returns the permission; nil for an invalid or expired token.
     func upload(_ token: some StringProtocol, at now: Timestamp) -> Upload? {
-        guard let (id, _, rest) = opened(token, as: .upload, at: now), rest.count >= 8 else { return nil }
+        let named = opened(token, as: .appUpload, at: now)
+        guard let (id, _, rest) = named ?? opened(token, as: .upload, at: now), rest.count >= 8 else { return nil }
         let size = rest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        return Upload(id: id, size: Int(clamping: size), type: String(decoding: rest.dropFirst(8), as: UTF8.self))
+        var type = rest.dropFirst(8)
+        var app: AppID?
+        if named != nil {
+            guard let uuid = UUID(contract: Data(type.prefix(16))) else { return nil }
+            app = AppID(rawValue: uuid)
+            type = type.dropFirst(16)
+        }
+        return Upload(id: id, size: Int(clamping: size), type: String(decoding: type, as: UTF8.self), app: app)
     }
 
     /// Returns a download token, valid for at least an hour.

@@ -12,7 +12,7 @@ package protocol ChangeSource: Sendable {
     func changes(
         of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
     ) -> EventLoopFuture<ChangePage>
-    /// Returns the logs that changed since `since`, for all conversations. nil: within the service's default period.
+    /// Returns the logs that changed since `since`, for all conversations of the database. nil: within the service's default period.
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads>
     /// Returns the entries of a user's own log after `position`, in ascending order.
     func userChanges(
@@ -67,16 +67,19 @@ package struct Heads: Sendable {
     package var asOf: Timestamp
     /// The epoch of the database. Empty if the service did not name one.
     package var epoch = ""
+    /// The apps that have left the database for another one.
+    package var moved: [AppID] = []
 
     package init(
         conversations: [(id: ConversationID, position: Position)], added: [Addition],
         users: [(key: UserKey, position: Position)], asOf: Timestamp,
-        epoch: String = ""
+        epoch: String = "", moved: [AppID] = []
     ) {
         self.conversations = conversations
         self.added = added
         self.users = users
         self.asOf = asOf
         self.epoch = epoch
+        self.moved = moved
     }
 }

@@ -171,6 +171,10 @@ extension FanOut {
     private func compare(_ answer: Heads) {
         let finding = heads.reconciler.answered(asOf: answer.asOf, at: loop.now)
         if let time = finding.missedBefore { closeSockets(openedBefore: time) }
+        if !answer.moved.isEmpty {
+            let apps = Set(answer.moved)
+            for registry in registries { registry.enqueue { $0.closeSockets(of: apps) } }
+        }
         for (id, position) in answer.conversations {
             guard let subscription = conversations[id] else { continue }
             guard

@@ -272,6 +272,13 @@ package final class LoopRegistry: @unchecked Sendable {
         for socket in socketsByAge() where socket.registration.since < time { socket.end(.goingAway) }
     }
 
+    /// Closes the sockets of apps that have moved to another database. Their clients reconnect and replay.
+    func closeSockets(of apps: Set<AppID>) {
+        // Cached sessions name the former database.
+        for key in userSockets.keys where apps.contains(key.app) { services.sessionEnded(key, tokenDigest: nil) }
+        for socket in socketsByAge() where apps.contains(socket.registration.key.app) { socket.end(.goingAway) }
+    }
+
     /// Returns all sockets of this loop, the oldest first. A dictionary has no stable order.
     private func socketsByAge() -> [any RegisteredSocket] {
         userSockets.values.flatMap(\.sockets).sorted { $0.registration.since < $1.registration.since }

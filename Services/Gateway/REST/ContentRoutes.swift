@@ -40,7 +40,7 @@ struct ContentRoutes: RESTFeature {
         let id =
             call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(asked.size) \(asked.type)")) }
             ?? .random()
-        let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
+        let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type, app: call.key.app)
         try await services.createContent(upload, for: call)
         return .json(.created) {
             renderer(for: context)
@@ -62,7 +62,7 @@ struct ContentRoutes: RESTFeature {
             throw error.failure(logger: context.logger)
         }
         do throws(Failure) {
-            try await services.finishContent(upload.id, trace: context.trace)
+            try await services.finishContent(upload, trace: context.trace)
         } catch {
             if error.code == .notFound { try? await store.remove(upload.id) }
             throw error

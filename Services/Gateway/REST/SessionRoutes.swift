@@ -44,28 +44,28 @@ struct SessionRoutes: RESTFeature {
 
     /// Ends a session. Idempotent: an unknown session counts as ended.
     private func end(_ asked: EndRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
-        guard let digest = asked.tokenDigest else { return .noContent }
-        try await services.endSession(tokenDigest: digest, trace: context.trace)
-        services.sessions.forget(tokenDigest: digest)
+        guard let token = asked.token else { return .noContent }
+        try await services.endSession(of: token, trace: context.trace)
+        services.sessions.forget(tokenDigest: token.digest)
         return .noContent
     }
 }
 
 private struct EndRequest: RESTRequest {
     /// Nil if the path cannot name a session.
-    let tokenDigest: [UInt8]?
+    let token: SessionToken?
 
     /// - Throws: `access_denied` if the header names another session, which cannot end this one.
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         guard let token = context.parameters.get("token").flatMap({ SessionToken($0.removingPercentEncoding ?? $0) })
         else {
-            tokenDigest = nil
+            self.token = nil
             return
         }
         if let header = request.headers[.authorization], SessionToken(authorization: header)?.text != token.text {
             throw .accessDenied("The Authorization header names another session.")
         }
-        tokenDigest = token.digest
+        self.token = token
     }
 }
 

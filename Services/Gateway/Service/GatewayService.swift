@@ -20,9 +20,7 @@ public final class GatewayService: StrataService {
     public static let name = "gateway"
 
     private let calls: GatewayServices
-    private let fanOut: FanOut
-    private let loops: [SocketLoop]
-    private let subscriber: RedisSubscriber
+    private let feeds: [DatabaseFeed]
     private let traces: TraceRegistry
     private let traceRoute: TraceRoute
     private let servers: [any Service]
@@ -48,18 +46,11 @@ public final class GatewayService: StrataService {
                 RPCClient(configuration: $0, eventLoopGroup: eventLoopGroup, logger: logger)
             },
             settings: settings, contentStore: store, logger: logger)
-        // The subscriber delivers on the fan-out's loop. A publication therefore changes threads only on its way to
-        // registries that need it.
-        let loop = eventLoopGroup.next()
-        let fanOut = FanOut(loop: loop, source: calls, timing: FanOutTiming(settings), logger: logger)
         let redis = try settings.redis.configuration(for: Self.name)
-        subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
-        // Connections are distributed over all loops, so every loop has a registry.
-        loops = eventLoopGroup.makeIterator().enumerated()
-            .map { index, loop in
-                SocketLoop(index: index, loop: loop, fanOut: fanOut, services: calls)
-            }
-        traces = TraceRegistry(loops: loops)
+        let feeds = settings.databases.map { name in
+            DatabaseFeed(name, services: calls, redis: redis, group: eventLoopGroup, logger: logger)
+        }
+        traces = TraceRegistry(loops: feeds.flatMap { $0.loops })
         traceRoute = TraceRoute(traces: traces, clusterSecret: settings.clusterSecret)
         self.calls = calls
         if let store {
@@ -70,12 +61,12 @@ public final class GatewayService: StrataService {
         } else {
             upkeep = []
         }
-        self.fanOut = fanOut
+        self.feeds = feeds
         let rest = RESTRouter(services: calls, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
         let served = rest.routes()
         (routes, serverRoutes) = (served.served, served.servedToServers)
         servers = try Self.servers(
-            settings, rest: rest, calls: calls, loops: loops, group: eventLoopGroup, logger: logger)
+            settings, rest: rest, calls: calls, feeds: feeds, group: eventLoopGroup, logger: logger)
     }
 
     private static func contentStore(settings: GatewaySettings, logger: Logger) throws -> (any ContentStore)? {
@@ -94,11 +85,12 @@ public final class GatewayService: StrataService {
     }
 
     private static func servers(
-        _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, loops: [SocketLoop],
+        _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, feeds: [DatabaseFeed],
         group: any EventLoopGroup, logger: Logger
     ) throws -> [any Service] {
         let limits = ConnectionLimits(arrival: ArrivalTime(timeout: TimeAmount(settings.load.requestTimeout)))
-        let upgrade = SocketUpgrade(services: calls, loops: loops, limits: limits)
+        let upgrade = SocketUpgrade(
+            services: calls, loops: Dictionary(uniqueKeysWithValues: feeds.map { ($0.name, $0.loops) }), limits: limits)
         let responder = rest.responder()
         let refusals = RefusedRequest(calls.renderer)
         let busy = RefusedConnection.answer(refusals.busy)
@@ -130,7 +122,7 @@ public final class GatewayService: StrataService {
     public var services: [any Service] {
         var services: [any Service] = [calls.conversations, calls.metadata, calls.presence]
         if let webhooks = calls.webhooks { services.append(webhooks) }
-        services += [subscriber, FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber, traces: traces)]
+        for feed in feeds { services += [feed.subscriber, FeedService(feed: feed, traces: traces)] }
         return services + upkeep + servers
     }
 
@@ -151,16 +143,45 @@ public final class GatewayService: StrataService {
     }
 }
 
-/// Starts the fan-out and the upkeep of the registries. On shutdown it closes the sockets, so that clients connect
-/// elsewhere.
-private struct FanOutService: Service {
+/// The fan-out of one database, and the sockets of its apps. Another database's outage or new epoch does not affect it.
+private struct DatabaseFeed: Sendable {
+    let name: DatabaseName
     let fanOut: FanOut
-    let loops: [SocketLoop]
     let subscriber: RedisSubscriber
+    let loops: [SocketLoop]
+
+    init(
+        _ name: DatabaseName, services: GatewayServices, redis: RedisConfiguration, group: any EventLoopGroup,
+        logger: Logger
+    ) {
+        var logger = logger
+        if services.settings.databases.count > 1 { logger[metadataKey: "postgres.database"] = "\(name)" }
+        // The subscriber delivers on the fan-out's loop. A publication therefore changes threads only on its way to
+        // registries that need it.
+        let loop = group.next()
+        let fanOut = FanOut(
+            loop: loop, source: DatabaseChanges(services: services, database: name),
+            timing: FanOutTiming(services.settings), logger: logger)
+        self.name = name
+        self.fanOut = fanOut
+        subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
+        // Connections are distributed over all loops, so every loop has a registry.
+        loops = group.makeIterator().enumerated()
+            .map { index, loop in
+                SocketLoop(index: index, loop: loop, fanOut: fanOut, services: services)
+            }
+    }
+}
+
+/// Starts the fan-out of a database and the upkeep of its registries. On shutdown it closes the sockets, so that clients
+/// connect elsewhere.
+private struct FeedService: Service {
+    let feed: DatabaseFeed
     let traces: TraceRegistry
 
     func run() async throws {
-        try await fanOut.start(registries: loops.map(\.registry), subscriptions: subscriber).get()
+        let loops = feed.loops
+        try await feed.fanOut.start(registries: loops.map(\.registry), subscriptions: feed.subscriber).get()
         for loop in loops { loop.enqueue { $0.startUpkeep() } }
         try? await gracefulShutdown()
         for loop in loops {
@@ -168,7 +189,7 @@ private struct FanOutService: Service {
             loop.stopUpkeep()
         }
         traces.stop()
-        fanOut.stop()
+        feed.fanOut.stop()
     }
 }
 

@@ -6,7 +6,7 @@ public import NIOSSL
 import NetKit
 public import RPC
 public import ServiceKit
-import StrataModel
+public import StrataModel
 
 /// The settings of a gateway. Each value names its environment variable. ServiceKit documents the settings common to
 /// all services.
@@ -21,6 +21,9 @@ public struct GatewaySettings: ServiceSettings {
     public var redis: RedisSettings
     /// The addresses of the other services.
     public var backends: Backends
+    /// The names of the databases, as in `STRATA_POSTGRES_URL` of the other services. `STRATA_DATABASES`: names
+    /// separated by commas, default `main`.
+    public var databases = [DatabaseName.main]
     /// The listening addresses and ports for clients.
     public var listeners = Listeners()
     /// The limits on a single request or object.
@@ -50,6 +53,7 @@ public struct GatewaySettings: ServiceSettings {
         self.init(
             publicURL: try Self.publicURL(settings), redisURL: try settings.secret("STRATA_REDIS_URL").value,
             clusterSecret: common.serviceSecret.value, backends: try Backends(settings, common: common))
+        databases = try Self.databases(settings)
         listeners = try Listeners(settings)
         objects = try ObjectLimits(settings)
         load = try LoadLimits(settings)
@@ -57,6 +61,18 @@ public struct GatewaySettings: ServiceSettings {
         changes = try ChangeIntervals(settings)
         content = try Content(settings)
         servesDemo = try settings.bool("STRATA_DEMO_PAGE", default: servesDemo)
+    }
+
+    private static func databases(_ settings: Settings) throws -> [DatabaseName] {
+        let key = "STRATA_DATABASES"
+        let texts = try settings.strings(key, default: [DatabaseName.main.description])
+        let names = texts.compactMap { DatabaseName($0) }
+        guard names.count == texts.count, Set(names).count == names.count, !names.isEmpty else {
+            throw SettingsError(
+                key: key, problem: .invalid,
+                expected: "different names separated by commas, each with \(DatabaseName.rule)")
+        }
+        return names
     }
 
     private static func publicURL(_ settings: Settings) throws -> String {

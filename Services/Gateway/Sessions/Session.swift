@@ -3,9 +3,11 @@ import Contracts
 import Crypto
 import FanOut
 import FoundationEssentials
+import Logging
 import NIOCore
 import NetKit
 import RPC
+import ServiceKit
 import StrataModel
 import SwiftProtobuf
 import Synchronization
@@ -21,6 +23,8 @@ struct Session: Sendable {
     let createdAt: Timestamp
     /// The time from which a replay brings all changes since the session was made, or all that the log holds.
     let replayableSince: Timestamp
+    /// The database of the app.
+    var database = DatabaseName.main
 }
 
 /// A session token as presented by a client. It is never logged, and never kept longer than the request.
@@ -29,6 +33,15 @@ struct SessionToken: Sendable {
 
     /// The SHA-256 digest of the token. Only the digest is stored.
     var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
+
+    /// The app whose session it is. nil: the token was issued by an older release, which did not name the app.
+    var app: AppID? {
+        guard text.utf8.count == Self.length, let id = Base64URL.decode(text.suffix(Self.idLength)) else { return nil }
+        return UUID(contract: Data(id)).map { AppID(rawValue: $0) }
+    }
+
+    /// The number of characters of a token, and of the app's id at its end.
+    private static let (length, idLength) = (65, 22)
 
     /// Creates a token. Nil if the text cannot be an issued token, which consists of `A-Z a-z 0-9 . _ -`
     /// (docs/conformance.md §3.4) and has at most 128 characters.
@@ -85,15 +98,22 @@ final class SessionDirectory: Sendable {
 
     private let conversations: RPCClient
     private let opening: OpeningCalls
+    private let databases: [DatabaseName]
+    private let logger: Logger?
     private let cache = Mutex(ExpiringCache<[UInt8], Session>(capacity: capacity))
 
-    init(conversations: RPCClient, opening: OpeningCalls) {
+    /// - Parameter databases: the databases whose changes this gateway receives, not empty.
+    init(
+        conversations: RPCClient, opening: OpeningCalls, databases: [DatabaseName] = [.main], logger: Logger? = nil
+    ) {
         self.conversations = conversations
         self.opening = opening
+        self.databases = databases
+        self.logger = logger
     }
 
     /// - Throws: `authentication_required` without a nonce, which the caller adds; `app_suspended`, `user_suspended`;
-    ///   `service_unavailable`.
+    ///   `service_unavailable`, also for an app in a database that the settings do not name.
     func session(for token: SessionToken, trace: TraceID) async throws(Failure) -> Session {
         let digest = token.digest
         if let session = known(digest) { return session }
@@ -102,24 +122,35 @@ final class SessionDirectory: Sendable {
             guard ContinuousClock.now - asked < Self.patience else { throw .unavailable }
             // Another request with the token may have been answered meanwhile.
             if let session = known(digest) { return session }
-            return try await find(digest, trace: trace)
+            return try await find(digest, of: token.app, trace: trace)
         }
     }
 
     private func known(_ digest: [UInt8]) -> Session? { cache.withLock { $0.value(for: digest, at: .now) } }
 
-    private func find(_ digest: [UInt8], trace: TraceID) async throws(Failure) -> Session {
+    private func find(_ digest: [UInt8], of app: AppID?, trace: TraceID) async throws(Failure) -> Session {
         let now = ContinuousClock.now
+        let request = ProtoFindSessionRequest.with {
+            $0.tokenDigest = Data(digest)
+            if let app { $0.appID = Data(app) }
+        }
         let proto = try await conversations.call(
-            ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) },
-            for: .within(.seconds(5), trace: trace))
+            ConversationsAPI.findSession, with: request, for: .within(.seconds(5), trace: trace))
+        // Older services name no database.
+        let database = proto.database.isEmpty ? databases.first : DatabaseName(proto.database)
+        guard let database, databases.contains(database) else {
+            logger?
+                .error(
+                    "database is missing in STRATA_DATABASES", metadata: ["postgres.database": "\(proto.database)"])
+            throw .unavailable
+        }
         let session = try GatewayServices.converted {
             Session(
                 key: UserKey(app: try AppID(contract: proto.appID), user: UserID(trusted: proto.identity.userID)),
                 identity: BasicIdentity(proto.identity), tokenDigest: digest,
                 expiresAt: Timestamp(microseconds: proto.expiresAt),
                 createdAt: Timestamp(microseconds: proto.createdAt),
-                replayableSince: Timestamp(microseconds: proto.replayableSince))
+                replayableSince: Timestamp(microseconds: proto.replayableSince), database: database)
         }
         cache.withLock { $0.insert(session, for: digest, until: now + Self.lifetime) }
         return session

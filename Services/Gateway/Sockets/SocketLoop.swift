@@ -5,8 +5,8 @@ import NIOCore
 import NetKit
 import StrataModel
 
-/// The shared state of the sockets of one event loop: their registry, the services, and periodic work. Each second, the
-/// work is done for a part of the sockets, without a timer for each.
+/// The shared state of the sockets of one event loop and one database: their registry, the services, and periodic work.
+/// Each second, the work is done for a part of the sockets, without a timer for each.
 ///
 /// All state is accessed on the registry's loop only; `@unchecked Sendable` relies on this.
 final class SocketLoop: @unchecked Sendable {
@@ -30,8 +30,8 @@ final class SocketLoop: @unchecked Sendable {
     var traces: [UserKey: [PacketTrace]] = [:]
     /// The sockets whose presence leases are renewed in this turn.
     private var leases: [Socket] = []
-    /// The token digests of the sessions checked in this turn.
-    private var digests: Set<[UInt8]> = []
+    /// The sessions checked in this turn: their apps by the digests of their tokens.
+    private var sessions: [[UInt8]: AppID] = [:]
 
     init(index: Int, loop: any EventLoop, fanOut: FanOut, services: GatewayServices) {
         self.services = services
@@ -65,7 +65,7 @@ final class SocketLoop: @unchecked Sendable {
     // MARK: Batches of periodic work
 
     func renewPresence(of socket: Socket) { leases.append(socket) }
-    func checkSession(of socket: Socket) { digests.insert(socket.session.tokenDigest) }
+    func checkSession(of socket: Socket) { sessions[socket.session.tokenDigest] = socket.key.app }
 
     private func renew() {
         guard !leases.isEmpty else { return }
@@ -80,9 +80,9 @@ final class SocketLoop: @unchecked Sendable {
 
     /// Checks sessions, because the publication of a session's end may have been lost.
     private func check() {
-        guard !digests.isEmpty else { return }
-        let asked = digests
-        digests = []
+        guard !sessions.isEmpty else { return }
+        let asked = sessions
+        sessions = [:]
         Task {
             let ended = await services.endedSessions(among: asked)
             guard !ended.isEmpty else { return }

@@ -17,15 +17,18 @@ final class SocketUpgrade: Sendable {
     }
 
     private let services: GatewayServices
-    private let loops: [ObjectIdentifier: SocketLoop]
+    private let loops: [DatabaseName: [ObjectIdentifier: SocketLoop]]
     private let limits: ConnectionLimits
     /// The accepted requests between the decision and the upgrade, which are separate steps in NIO.
     private let accepted = ChannelValues<Accepted>()
 
-    init(services: GatewayServices, loops: [SocketLoop], limits: ConnectionLimits) {
+    /// - Parameter loops: for each database, a socket loop for each event loop.
+    init(services: GatewayServices, loops: [DatabaseName: [SocketLoop]], limits: ConnectionLimits) {
         self.services = services
         self.limits = limits
-        self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.loop), $0) })
+        self.loops = loops.mapValues { loops in
+            Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.loop), $0) })
+        }
     }
 
     /// Returns the headers of the handshake response, or nil to refuse the upgrade.
@@ -79,7 +82,9 @@ final class SocketUpgrade: Sendable {
     }
 
     private func addHandlers(to channel: any Channel, of address: RateKey) throws {
-        guard let accepted = accepted.take(for: channel), let home = loops[ObjectIdentifier(channel.eventLoop)] else {
+        guard let accepted = accepted.take(for: channel),
+            let home = loops[accepted.session.database]?[ObjectIdentifier(channel.eventLoop)]
+        else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
         // Clients send little and rarely, so the read buffer of a quiet socket should be small. It grows with the

@@ -36,12 +36,14 @@ package struct Baseline: Sendable {
     package let asOf: Timestamp
     /// False if the log does not reach back to the requested time.
     package let isComplete: Bool
-    /// The epoch of the database that answered. Empty if it was not requested, or if the service did not send it.
+    /// The epoch of the app, for the client. Empty if it was not requested, or if the service did not send it.
     package var epoch = ""
+    /// The epoch of the database that answered. It differs if the app was moved from another database.
+    package var databaseEpoch: String
 
     package init(
         entries: [BaselineEntry], userPosition: Position, userAfter: Position, asOf: Timestamp, isComplete: Bool,
-        epoch: String = ""
+        epoch: String = "", databaseEpoch: String? = nil
     ) {
         self.entries = entries
         self.userPosition = userPosition
@@ -49,6 +51,7 @@ package struct Baseline: Sendable {
         self.asOf = asOf
         self.isComplete = isComplete
         self.epoch = epoch
+        self.databaseEpoch = databaseEpoch ?? epoch
     }
 }
 

@@ -156,7 +156,7 @@ package struct CatchUp: Sendable {
         if case .opened = reason, !isRepeated, took > CatchUpTiming.promptBaseline { return [ask(isRepeated: true)] }
         plan = ReplayPlan(baseline, width: width)
         outcome = Outcome(isComplete: baseline.isComplete, epoch: baseline.epoch, asOf: baseline.asOf)
-        return [.learn(baseline.asOf, epoch: baseline.epoch), join(plan.members, isFirst: true)]
+        return [.learn(baseline.asOf, epoch: baseline.databaseEpoch), join(plan.members, isFirst: true)]
     }
 
     private mutating func join(_ conversations: [ConversationID], isFirst: Bool) -> Effect {

@@ -22,7 +22,7 @@ struct ServerContentRoutes: RESTFeature {
         let id =
             call.idempotencyKey.map { ContentID(rawValue: $0.derivedID(by: call.key, "\(new.size) \(new.type)")) }
             ?? .random()
-        let upload = ContentTokens.Upload(id: id, size: new.size, type: new.type)
+        let upload = ContentTokens.Upload(id: id, size: new.size, type: new.type, app: call.key.app)
         try await services.createContent(upload, in: asked.id, for: call)
         let uploadURL = new.content.uploadURL(for: upload)
         return .json(.created, headers: [.location: uploadURL]) {
