@@ -128,6 +128,9 @@ static const struct StrataScript functions[] = {
     {0, "app_deletion", (const unsigned char[]){
 #embed "../Schema/Functions/app_deletion.sql" suffix(, 0)
     }},
+    {0, "app_moves", (const unsigned char[]){
+#embed "../Schema/Functions/app_moves.sql" suffix(, 0)
+    }},
     {0, "metadata", (const unsigned char[]){
 #embed "../Schema/Functions/metadata.sql" suffix(, 0)
     }},

@@ -22,6 +22,8 @@ public final class AppDirectory: Service {
         }
     }
 
+    /// The time for which a process may still serve an app after the database has listed it as a departure.
+    public static let lifetime = AppPlaces.lifetime
     /// The interval between two readings of the departures, less than ``AppPlaces/lifetime``.
     private static let interval = Duration.milliseconds(300)
     /// The time for which a call waits for an app that is being moved.
@@ -209,7 +211,7 @@ package struct ReadAppState: PostgresQuery {
 
     package struct Row: Decodable, Sendable {
         /// nil: the database does not know the app.
-        let state: String?
+        package let state: String?
     }
 
     package init(app: AppID) { self.app = app }

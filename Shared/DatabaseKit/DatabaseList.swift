@@ -14,6 +14,9 @@ public struct DatabaseList: Sendable, CustomStringConvertible, CustomReflectable
     public static let expected =
         "a libpq URL, or databases as name=url, separated by white space, with a name each: \(DatabaseName.rule)"
 
+    /// Creates a list of one database.
+    public init(name: DatabaseName, url: String) { databases = [(name, url)] }
+
     /// Parses the text of a setting. nil: a name is invalid or repeated, or a URL is missing.
     public init?(_ text: String) {
         let items = text.split(whereSeparator: \.isWhitespace)

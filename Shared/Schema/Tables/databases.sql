@@ -29,9 +29,12 @@ CREATE TABLE conversations.app_move_part (
     app_id     uuid NOT NULL,
     -- The table, or a partition of it.
     relation   text COLLATE "C" NOT NULL,
-    -- The first block that is not copied yet, and the block before which the copy ends. Later rows are in app_move_row.
-    next_block bigint NOT NULL DEFAULT 0,
+    -- The place of the next row to copy. NULL: all are copied.
+    next_row   tid DEFAULT '(0,0)',
+    -- The block before which the copy may end. Later rows are in app_move_row.
     end_block  bigint NOT NULL,
+    -- The table's file. Another one: the table was rewritten, and its rows have other places.
+    file       oid NOT NULL,
     PRIMARY KEY (app_id, relation)
 );
 

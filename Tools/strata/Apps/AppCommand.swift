@@ -7,10 +7,13 @@ struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app",
         abstract:
-            "Creates, lists, suspends and deletes apps, keeps the tokens of their servers, their indexes and webhooks.",
+            """
+            Creates, lists, moves, suspends and deletes apps, keeps the tokens of their servers, their indexes and webhooks.
+            """,
         subcommands: [
             AppCreateCommand.self, AppListCommand.self, AppSuspendCommand.self, AppResumeCommand.self,
-            AppDeleteCommand.self, AppTokenCommand.self, AppIndexCommand.self, AppWebhookCommand.self,
+            AppDeleteCommand.self, AppMoveCommand.self, AppTokenCommand.self, AppIndexCommand.self,
+            AppWebhookCommand.self,
         ])
 }
 
@@ -19,6 +22,7 @@ struct AppCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Creates an app, and shows its ids, key and token.",
         discussion: """
+            With several databases, the app is made in the smallest one, or in that of --database NAME. \
             Without --public-key a pair of RSA keys is made and the private one kept in the home's keys/ directory, \
             readable by you alone. The Server API token is shown this once; only its digest is stored.
             """)
@@ -45,14 +49,14 @@ struct AppCreateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = StrataHome()
-        let url = try await database.url(in: home)
+        let target = try await database.stores(in: home).emptiest()
         let app = try NewApp(name: name, publicKeyFile: publicKey)
         // Store the key first. An app whose private key was never written would be useless.
         let ring = KeyRing(home: home)
         let new = home.newDirectories
         let file = try app.privateKey.map { try ring.addApp(app, privateKey: $0) }
         do {
-            try await AppStore(url: url).insert(app)
+            try await target.store.insert(app)
         } catch {
             ring.remove(app)
             new.map(home.removeIfEmpty)
@@ -81,15 +85,22 @@ struct AppListCommand: AsyncParsableCommand {
         var name: String
         var suspended: Bool
         var deleting: Bool
+        /// The name of the database. nil: there is one database.
+        var database: String?
     }
 
     func run() async throws {
-        let apps = try await AppStore(url: try await database.url(in: StrataHome())).list()
-        let rows = apps.map { app in
-            Row(
-                app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID),
-                keys: app.keyIDs.map(LayerID.key.text),
-                name: app.name, suspended: app.isSuspended, deleting: app.isBeingDeleted)
+        let stores = try await database.stores(in: StrataHome())
+        var rows: [Row] = []
+        for member in stores.all {
+            let name = stores.all.count > 1 ? member.name.description : nil
+            rows += try await member.store.list()
+                .map { app in
+                    Row(
+                        app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID),
+                        keys: app.keyIDs.map(LayerID.key.text),
+                        name: app.name, suspended: app.isSuspended, deleting: app.isBeingDeleted, database: name)
+                }
         }
         if json { return try Console.standard.say(json: rows) }
         guard !rows.isEmpty else {
@@ -97,7 +108,8 @@ struct AppListCommand: AsyncParsableCommand {
         }
         for row in rows {
             let state = row.deleting ? "  (being deleted)" : row.suspended ? "  (suspended)" : ""
-            Console.standard.say("\(row.app)  \(row.name)\(state)")
+            let place = row.database.map { "  in \($0)" } ?? ""
+            Console.standard.say("\(row.app)  \(row.name)\(place)\(state)")
         }
     }
 }
@@ -130,7 +142,7 @@ struct SuspensionTarget: ParsableArguments {
 
     func suspend(_ isSuspended: Bool) async throws {
         let id = try LayerID.app.parse(app, option: "The app")
-        let store = AppStore(url: try await database.url(in: StrataHome()))
+        let store = try await database.stores(in: StrataHome()).store(of: id)
         guard let name = try await store.setSuspended(isSuspended, for: id) else {
             throw CommandFailure(
                 .usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")
@@ -168,7 +180,7 @@ struct AppDeleteCommand: AsyncParsableCommand {
     func run() async throws {
         let home = StrataHome()
         let id = try LayerID.app.parse(app, option: "The app")
-        let deletion = AppDeletion(store: AppStore(url: try await database.url(in: home)), app: id)
+        let deletion = AppDeletion(store: try await database.stores(in: home).store(of: id), app: id)
         guard let subject = try await deletion.subject() else {
             throw CommandFailure(
                 .usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")

@@ -20,7 +20,7 @@ public struct AppStore: Sendable {
         }
     }
 
-    private let url: String
+    let url: String
 
     /// - Parameter url: The libpq URL of the database, as its owner.
     public init(url: String) {
@@ -126,6 +126,7 @@ struct ListApps: PostgresQuery {
                 coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}') AS key_ids,
                 a.name, a.suspended, a.deleting_since IS NOT NULL AS is_being_deleted
             FROM conversations.app a LEFT JOIN conversations.app_key k ON k.app_id = a.id
+            WHERE NOT conversations.is_away(a.id)
             GROUP BY a.id ORDER BY a.created_at, a.id
             """, isIdempotent: true)
 

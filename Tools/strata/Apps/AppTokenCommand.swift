@@ -108,8 +108,7 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
             throw CommandFailure(.usage, "The id of the token must be a UUID.")
         }
         let title = token.uuidString.lowercased()
-        let store = AppStore(url: try await database.url(in: StrataHome()))
-        guard let revoked = try await store.revokeServerToken(token, endsWebhooks: endWebhooks) else {
+        guard let revoked = try await revoke(token) else {
             throw CommandFailure(
                 .usage, "The token \(title) does not exist. \(OwnCommand.name) app token list shows all of an app.")
         }
@@ -117,6 +116,15 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
         for webhook in revoked.webhooks {
             Console.standard.say("webhook \(webhook.uuidString.lowercased())  is inactive")
         }
+    }
+
+    /// Revokes the token in the database that has it.
+    private func revoke(_ token: UUID) async throws -> AppStore.Revocation? {
+        for member in try await database.stores(in: StrataHome()).all {
+            let revoked = try await member.store.revokeServerToken(token, endsWebhooks: endWebhooks)
+            if let revoked { return revoked }
+        }
+        return nil
     }
 }
 
@@ -126,7 +134,7 @@ struct AppTarget: ParsableArguments {
     var app: String
 
     var id: UUID { get throws { try LayerID.app.parse(app, option: "The app") } }
-    var store: AppStore { get async throws { AppStore(url: try await database.url(in: StrataHome())) } }
+    var store: AppStore { get async throws { try await database.stores(in: StrataHome()).store(of: id) } }
 
     func noSuchApp(_ id: UUID) -> CommandFailure {
         CommandFailure(.usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")

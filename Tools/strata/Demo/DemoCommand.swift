@@ -118,7 +118,7 @@ struct DemoCommand: AsyncParsableCommand {
     /// Creates an app for the demo. Its private key is not stored.
     private func newApp(_ home: StrataHome) async throws -> NewApp {
         let new = try NewApp(name: "Demo")
-        try await AppStore(url: try await database.url(in: home)).insert(new)
+        try await database.stores(in: home).emptiest().store.insert(new)
         return new
     }
 }

@@ -27,7 +27,7 @@ struct ServerAPIOption: ParsableArguments {
             if let token = try settings.value("STRATA_SERVER_TOKEN") {
                 return try await body(ServerAPI(gateway: gateways[0], app: app, token: token))
             }
-            let store = AppStore(url: try await database.url(in: home, settings: settings))
+            let store = try await database.stores(in: home, settings: settings).store(of: app)
             let token = try NewServerToken(name: purpose)
             guard try await store.insert(token, for: app) else {
                 throw CommandFailure(

@@ -52,22 +52,29 @@ extension MigrationReport {
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
-        abstract: "Brings a database's schema up to date.",
+        abstract: "Brings the schema of the databases up to date.",
         discussion: """
             Applies what is missing, each step in a transaction, and replaces the functions if they have changed, \
             under a lock, so that it may be run from several places at once. Functions of a newer release stay as \
             they are. Where STRATA_CONVERSATIONS_PASSWORD, STRATA_METADATA_PASSWORD, STRATA_WEBHOOKS_PASSWORD and \
             STRATA_CONSOLE_PASSWORD are set, or files with them are named by …_FILE, the services' roles get these \
-            passwords.
+            passwords. With several databases, each gets its name, and a number by which its ids differ from those of \
+            the others.
             """)
 
     @OptionGroup var database: DatabaseOption
 
     func run() async throws {
         let passwords = try DatabaseMigration.passwords(OperatorSettings())
-        let url = try await database.url(in: StrataHome())
-        let report = try await DatabaseMigration.run(url: url, passwords: passwords)
-        Console.standard.say(
-            report.isEmpty ? "Nothing to do: the database is up to date." : "Applied \(report.summary).")
+        let list = try await database.list(in: StrataHome())
+        let isNamed = list.databases.count > 1
+        for (name, url) in list.databases {
+            let report = try await DatabaseMigration.run(url: url, passwords: passwords)
+            let title = isNamed ? "\(name): " : ""
+            Console.standard.say(
+                report.isEmpty
+                    ? "\(title)Nothing to do: the database is up to date." : "\(title)Applied \(report.summary).")
+        }
+        if isNamed { try await DatabaseNaming(AppStores(list)).run() }
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
+import DatabaseKit
 import Foundation
+import StrataModel
 
 /// The operator's settings in the environment of a command. As in the services, a setting is the value of `KEY`, or the
 /// content of the file named by `KEY_FILE`.
@@ -27,15 +29,40 @@ package struct OperatorSettings: Sendable {
 struct DatabaseOption: ParsableArguments {
     @Option(
         help: """
-            libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running \
+            libpq URL of the database, as its owner; or several, as name=url, separated by spaces; or the name of one \
+            of several in STRATA_DATABASE_URL. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running \
             `strata dev`)
             """
     )
     var database: String?
 
-    /// Returns the database URL: that of the option, of the environment, or of the running system, in this order.
+    /// Returns the databases: those of the option, of the environment, or of the running system, in this order.
+    func list(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) async throws -> DatabaseList {
+        let known = try settings.value("STRATA_DATABASE_URL")
+        if let name = database.flatMap({ DatabaseName($0) }), let all = known.flatMap({ DatabaseList($0) }),
+            all.databases.count > 1
+        {
+            guard let one = all.databases.first(where: { $0.name == name }) else {
+                throw CommandFailure(.usage, "STRATA_DATABASE_URL has no database with the name \(name).")
+            }
+            return DatabaseList(name: one.name, url: one.url)
+        }
+        let given = database ?? known
+        let text = if let given { given } else { try await RunningState.ofRunning(in: home).databaseURL }
+        guard let list = DatabaseList(text) else {
+            throw CommandFailure(
+                .configuration, "The database (--database, STRATA_DATABASE_URL) must be \(DatabaseList.expected).")
+        }
+        return list
+    }
+
+    /// Returns the URL of the first database, which has the operators of the console.
     func url(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) async throws -> String {
-        if let given = try database ?? settings.value("STRATA_DATABASE_URL") { return given }
-        return try await RunningState.ofRunning(in: home).databaseURL
+        try await list(in: home, settings: settings).databases[0].url
+    }
+
+    /// Returns the apps of the databases.
+    func stores(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) async throws -> AppStores {
+        AppStores(try await list(in: home, settings: settings))
     }
 }
