@@ -34,6 +34,8 @@ public final class AppDirectory: Service {
     private let databases: [Database]
     private let logger: Logger
     private let places: Mutex<AppPlaces>
+    /// The lookups in progress, each for all callers.
+    private let lookups = Mutex<[AppID: Task<Result<Int?, Failure>, Never>]>([:])
     /// Databases with another name than the setting gives them. They are not used.
     private let misnamed = Mutex<Set<Int>>([])
 
@@ -69,19 +71,13 @@ public final class AppDirectory: Service {
     /// - Throws: ``StrataModel/Failure/unavailable`` if the database does not answer, if the app is unknown so far and
     ///   a database does not answer, or if a move takes too long.
     public func index(of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Int? {
-        let end = min(deadline, .now + Self.patience)
         while true {
             switch places.withLock({ $0.place(of: app, at: .now) }) {
             case .lives(let index): return index
             case .needsDepartures(let index): try await readDepartures(of: index, deadline: deadline)
-            case .needsState:
-                switch try await find(app, deadline: deadline) {
-                case .unknown: return nil
-                case .lives(let index): places.withLock { $0.found(app, in: index) }
-                case .inTransit:
-                    guard .now < end, (try? await Task.sleep(for: Self.pause)) != nil else { throw .unavailable }
-                }
+            case .needsState: if try await find(app) == nil { return nil }
             }
+            guard .now < deadline else { throw .unavailable }
         }
     }
 
@@ -149,9 +145,45 @@ public final class AppDirectory: Service {
         case unknown
     }
 
+    /// Finds an app, and waits while it is being moved. Concurrent callers share a lookup.
+    /// - Returns: nil if no database has the app.
+    private func find(_ app: AppID, isRepeated: Bool = false) async throws(Failure) -> Int? {
+        let (lookup, isShared) = lookups.withLock { lookups in
+            if let running = lookups[app] { return (running, true) }
+            let lookup = Task {
+                let result = await self.lookUp(app)
+                self.lookups.withLock { $0[app] = nil }
+                return result
+            }
+            lookups[app] = lookup
+            return (lookup, false)
+        }
+        // The app may have been created after a shared lookup began.
+        if let index = try await lookup.value.get() { return index }
+        return isShared && !isRepeated ? try await find(app, isRepeated: true) : nil
+    }
+
+    private func lookUp(_ app: AppID) async -> Result<Int?, Failure> {
+        let end = ContinuousClock.now + Self.patience
+        do throws(Failure) {
+            while true {
+                switch try await ask(for: app, deadline: end) {
+                case .unknown: return .success(nil)
+                case .lives(let index):
+                    places.withLock { $0.found(app, in: index) }
+                    return .success(index)
+                case .inTransit:
+                    guard .now < end, (try? await Task.sleep(for: Self.pause)) != nil else { throw .unavailable }
+                }
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
     /// Asks all databases for an app.
     /// - Throws: ``StrataModel/Failure/unavailable`` if no answer finds the app and an answer is missing.
-    private func find(_ app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Found {
+    private func ask(for app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Found {
         let unused = misnamed.withLock { $0 }
         let found = await withTaskGroup(
             of: (index: Int, state: AppPlaces.State?, isMissing: Bool).self, returning: Result<Found, Failure>.self

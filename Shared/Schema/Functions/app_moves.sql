@@ -331,6 +331,7 @@ DECLARE
     names text;
     vals text;
     conditions text;
+    is_taken boolean;
     is_app CONSTANT boolean := target = 'conversations.app'::regclass;
 BEGIN
     PERFORM set_config('strata.copying', 'on', true);
@@ -354,6 +355,16 @@ BEGIN
     END IF;
     EXECUTE format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM jsonb_populate_recordset(NULL::%s, $1) r '
         'ON CONFLICT DO NOTHING', target, names, vals, target) USING p_rows::jsonb;
+    -- Clients choose ids. Of two apps in one database, only one can have an id.
+    PERFORM FROM pg_attribute a WHERE a.attrelid = target AND a.attname = 'app_id';
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT string_agg(format('x.%I = r.%I', c.name, c.name), ' AND ') INTO conditions FROM unnest(key_names) c(name);
+    EXECUTE format('SELECT EXISTS (SELECT FROM jsonb_populate_recordset(NULL::%s, $1) r JOIN %s x ON %s '
+        'WHERE x.app_id <> r.app_id)', target, target, conditions) INTO is_taken USING p_rows::jsonb;
+    IF is_taken THEN
+        RAISE EXCEPTION 'another app of this database has an object with the same id in %', p_root
+        USING ERRCODE = 'unique_violation';
+    END IF;
 END
 $$;
 

@@ -65,6 +65,10 @@ struct AppMove: Sendable {
             if !to.livesHere {
                 try await begin(link, from: from, to: to)
                 try await copy(link)
+                let copiedAt = ContinuousClock.now
+                try await catchUp(link, below: Self.fewChanges)
+                // Every service has then read that the target records the app's changes for its webhooks.
+                try await Task.sleep(until: copiedAt + RecordedApps.lifetime, clock: .continuous)
                 try await catchUp(link, below: Self.fewChanges)
                 try await report(.complete(.caughtUp))
                 try await setState("paused")
