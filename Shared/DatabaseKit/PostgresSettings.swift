@@ -42,16 +42,20 @@ public struct PostgresSettings: Sendable {
         others = []
     }
 
+    /// Creates settings with the addresses of several databases, and the defaults.
+    public init(_ list: DatabaseList) {
+        let databases = list.databases.map { Database(name: $0.name, url: Secret($0.url)) }
+        (first, others) = (databases[0], Array(databases.dropFirst()))
+    }
+
     /// Reads the settings from the environment.
     /// - Throws: `SettingsError` naming the key that is missing or invalid.
     public init(_ settings: Settings) throws {
         let key = "STRATA_POSTGRES_URL"
-        let list = DatabaseList(try settings.secret(key).value)
-        guard let list, let first = list.databases.first else {
+        guard let list = DatabaseList(try settings.secret(key).value) else {
             throw SettingsError(key: key, problem: .invalid, expected: DatabaseList.expected)
         }
-        self.first = Database(name: first.name, url: Secret(first.url))
-        others = list.databases.dropFirst().map { Database(name: $0.name, url: Secret($0.url)) }
+        self.init(list)
         queue = try settings.int("STRATA_POSTGRES_QUEUE", default: queue, in: 1...1 << 20)
         queueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: queueBytes, in: 1 << 16...Int(Int32.max))
     }

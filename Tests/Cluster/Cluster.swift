@@ -30,6 +30,8 @@ package final class Cluster: TestSystem {
         package var postgresSettings: [String: String] = [:]
         /// The migrations of the database. nil: those of `strata migrate`.
         package var migrations: [Migration]?
+        /// The number of databases, all on one server. Apps of tests live in the last one.
+        package var databases = Cluster.defaultDatabases
 
         package init(
             gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, webhooks: Int = 1,
@@ -58,6 +60,10 @@ package final class Cluster: TestSystem {
     /// The services' database password. The test database does not check it.
     package static let databasePassword = "password-of-these-tests"
 
+    /// The number of databases of clusters: `STRATA_TEST_DATABASES`, by default 1.
+    package static let defaultDatabases =
+        ProcessInfo.processInfo.environment["STRATA_TEST_DATABASES"].flatMap { Int($0) }.map { min(max($0, 1), 8) } ?? 1
+
     /// Settings for tests that perform an ephemeral operation only once. The operation must not be lost on a busy
     /// machine.
     package static let patient = ["STRATA_PRESENCE_REDIS_TIMEOUT": "10s"]
@@ -75,7 +81,10 @@ package final class Cluster: TestSystem {
 
     package let postgres: PrivatePostgres
     package let redis: PrivateRedis
+    /// The URL of the database of tests' apps, the last one.
     package let databaseURL: String
+    /// All databases.
+    package let databases: ClusterDatabases
     /// The directory in which all gateways store rich content.
     package let contentDirectory: String
     package let processes: [ServiceProcess]
@@ -86,13 +95,14 @@ package final class Cluster: TestSystem {
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
     private init(
-        postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, contentDirectory: String,
+        postgres: PrivatePostgres, redis: PrivateRedis, databases: ClusterDatabases, contentDirectory: String,
         processes: [ServiceProcess],
         surroundings: Surroundings, lossy: LossyPublications?, urls: [String]
     ) throws {
         self.postgres = postgres
         self.redis = redis
-        self.databaseURL = databaseURL
+        self.databases = databases
+        databaseURL = databases.last
         self.contentDirectory = contentDirectory
         self.processes = processes
         self.surroundings = surroundings
@@ -110,7 +120,10 @@ package final class Cluster: TestSystem {
         let surroundings = try await Surroundings.make(size.facilities)
         async let startingRedis = TestServers.privateRedis(arguments: surroundings.redisArguments)
         let migrated = size.migrations == nil ? try await Migrated.shared.value : nil
-        let postgres = try await surroundings.startPostgres(size.postgresSettings, data: migrated?.data)
+        // Each database has connections of its own.
+        let connections = size.databases > 1 ? ["max_connections": "\(200 * size.databases)"] : [:]
+        let postgres = try await surroundings.startPostgres(
+            connections.merging(size.postgresSettings) { $1 }, data: migrated?.data)
         let redis = try await startingRedis
         let database =
             if let migrated { postgres.url(database: migrated.database) } else {
@@ -120,15 +133,16 @@ package final class Cluster: TestSystem {
             _ = try await Migrator(configuration: PostgresConfiguration(url: database))
                 .migrate(migrations, functions: Schema.functions, logger: Logger(label: "test"))
         }
+        let databases = try await ClusterDatabases.make(size.databases, first: database, on: postgres)
         let lossy: LossyPublications? =
             if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else {
                 nil
             }
         let plan = try await Plan(
-            size: size, directory: directory, database: database, redis: redis.port,
+            size: size, directory: directory, databases: databases, redis: redis.port,
             publishing: lossy?.port ?? redis.port, surroundings)
         let cluster = try Cluster(
-            postgres: postgres, redis: redis, databaseURL: database, contentDirectory: plan.contentDirectory,
+            postgres: postgres, redis: redis, databases: databases, contentDirectory: plan.contentDirectory,
             processes: plan.processes,
             surroundings: surroundings, lossy: lossy, urls: plan.urls)
         do {
@@ -211,7 +225,8 @@ extension Cluster {
 
         /// - Parameter publishing: The Redis port for services that publish changes.
         init(
-            size: Size, directory: String, database: String, redis: Int, publishing: Int, _ surroundings: Surroundings
+            size: Size, directory: String, databases: ClusterDatabases, redis: Int, publishing: Int,
+            _ surroundings: Surroundings
         ) async throws {
             contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [
@@ -238,6 +253,7 @@ extension Cluster {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
                         environment["STRATA_CONTENT_DIRECTORY"] = contentDirectory
                         environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
+                        environment["STRATA_DATABASES"] = databases.names.joined(separator: ",")
                         environment.merge(addresses) { $1 }
                         urls.append("http://\(address):\(port)")
                     }
@@ -248,8 +264,9 @@ extension Cluster {
                         environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
                     }
                     if isPublishing || kind == .webhooks {
-                        environment["STRATA_POSTGRES_URL"] = Self.url(
-                            database, at: surroundings.home, role: "strata_\(kind.rawValue)")
+                        environment["STRATA_POSTGRES_URL"] = databases.list {
+                            Self.url($0, at: surroundings.home, role: "strata_\(kind.rawValue)")
+                        }
                     }
                     environment.merge(size.settings) { $1 }
                     own.append("\(address):\(port)")
