@@ -187,7 +187,7 @@ let checks: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "SeededRandom", "FuzzValues", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "ChatExample",
+            "SeededRandom", "FuzzValues", "DatabaseKit", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "ChatExample",
             "KitClient", "RPC",
             "TestCluster", "TestSupport",
             "ProtocolClient",

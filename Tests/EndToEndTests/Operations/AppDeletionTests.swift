@@ -15,7 +15,7 @@ extension EndToEnd {
     @Suite("strata app delete", .timeLimit(.minutes(5)))
     struct AppDeletionTests {
         /// Three users of an app, with rows of every kind that is kept for them.
-        private struct Scene {
+        struct Scene {
             let cluster: Cluster
             let app: TestApp
             let ana: TestUser

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DatabaseKit
+import Foundation
+import LocalServers
+import Postgres
+import ProtocolClient
+import StrataModel
+import Synchronization
+import TestCluster
+import TestSupport
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    @Suite("strata app move", .timeLimit(.minutes(5)))
+    struct AppMoveTests {
+        private static let starting = Task {
+            var size = Cluster.Size(gateways: 2, conversations: 2, metadata: 2, webhooks: 1)
+            size.databases = 3
+            return try await Cluster.start(size)
+        }
+
+        /// A user's app in the last database, and the move of it to the first one.
+        private struct Scene {
+            let cluster: Cluster
+            let app: TestApp
+            let move: AppMove
+
+            init(_ app: TestApp, _ cluster: Cluster) throws {
+                let stores = AppStores(try #require(DatabaseList(cluster.databases.list())))
+                (self.cluster, self.app) = (cluster, app)
+                var move = AppMove(app: app.app.id, source: stores.all[2], target: stores.all[0])
+                move.grace = .zero
+                self.move = move
+            }
+
+            /// Returns the app's rows in each table of one of the move's databases, sorted. The number of a transaction
+            /// differs between databases.
+            func rows(in member: AppStores.Member) async throws -> [String: [String]] {
+                let name = try #require(URL(string: member.store.url)?.lastPathComponent)
+                var rows: [String: [String]] = [:]
+                for table in try await member.store.query(ListMoveTables()) where rows[table.root] == nil {
+                    let condition = try await sql("SELECT conversations.move_condition('\(table.key)')", name)
+                        .replacingOccurrences(of: "$1", with: "'\(app.app.id)'")
+                    let text = try await sql(
+                        """
+                        SELECT coalesce(json_agg(r ORDER BY r), '[]') FROM (
+                            SELECT (to_jsonb(x) - 'fence')::text AS r FROM \(table.root) x WHERE \(condition)) o
+                        """, name)
+                    rows[table.root] = try JSONDecoder().decode([String].self, from: Data(text.utf8))
+                }
+                return rows
+            }
+
+            private func sql(_ text: String, _ database: String) async throws -> String {
+                try await cluster.postgres.runSQL(text, database: database)
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+            }
+
+            /// Returns the tables in which a database has rows of the app.
+            func tables(in member: AppStores.Member) async throws -> [String] {
+                try await rows(in: member).filter { !$0.value.isEmpty }.keys.sorted()
+            }
+        }
+
+        private struct Interruption: Error {}
+
+        @Test("every row of an app arrives, nothing else, and nothing stays behind")
+        func everything() async throws {
+            let cluster = try await Self.starting.value
+            let (moved, stays) = (
+                try await AppDeletionTests.Scene(cluster), try await AppDeletionTests.Scene(cluster)
+            )
+            let (scene, other) = (try Scene(moved.app, cluster), try Scene(stays.app, cluster))
+            // While the app is paused, neither clients nor background tasks change it.
+            let paused = Mutex<(source: [String: [String]], target: [String: [String]])>(([:], [:]))
+            var move = scene.move
+            move.report = { progress in
+                guard case .complete(.drained) = progress else { return }
+                let rows = (
+                    source: try await scene.rows(in: scene.move.source),
+                    target: try await scene.rows(in: scene.move.target)
+                )
+                paused.withLock { $0 = rows }
+            }
+            try await move.run()
+            let (source, target) = paused.withLock { $0 }
+            #expect(source.filter { !$0.value.isEmpty }.count > 20)
+            for (table, rows) in source { #expect(target[table] == rows, "\(table)") }
+            #expect(try await scene.tables(in: scene.move.source) == [])
+            #expect(try await other.tables(in: other.move.target) == [])
+
+            try await moved.ana.send("from the other database", to: moved.conversations[0])
+            try await stays.ana.send("from the same database", to: stays.conversations[0])
+            let content = try await moved.ana.does("GET", layerPath(moved.content.id))
+            #expect(content.json["download_url"].string != nil)
+        }
+
+        @Test("an app can be moved back, and its clients know the same epoch all the time")
+        func back() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
+            let conversation = try await ana.converse(with: [ben])
+            let epoch = try await ana.view(of: conversation)["epoch"].string
+            #expect(epoch != nil)
+            let scene = try Scene(app, cluster)
+            try await scene.move.run()
+            #expect(try await ana.view(of: conversation)["epoch"].string == epoch)
+            var back = AppMove(app: app.app.id, source: scene.move.target, target: scene.move.source)
+            back.grace = .zero
+            try await back.run()
+            #expect(try await ana.view(of: conversation)["epoch"].string == epoch)
+            try await ana.send("home again", to: conversation)
+            #expect(try await scene.tables(in: scene.move.target) == [])
+        }
+
+        @Test(
+            "a move that was interrupted after any step is finished by repeating it", arguments: AppMove.Step.allCases)
+        func repeated(after step: AppMove.Step) async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
+            let conversation = try await ana.converse(with: [ben])
+            try await ana.send("before", to: conversation)
+            let scene = try Scene(app, cluster)
+            try await interrupt(scene.move, after: step)
+            try await scene.move.run()
+            try await ana.send("after", to: conversation)
+            let texts = try await ben.does("GET", conversation.path + "/messages").json.array?
+                .map { $0["parts"][0]["body"].string }
+            #expect(texts == ["after", "before"])
+            #expect(try await scene.tables(in: scene.move.source) == [])
+        }
+
+        @Test(
+            "a move that was interrupted before the switch can be undone",
+            arguments: [AppMove.Step.begun, .copied, .caughtUp, .paused, .drained])
+        func undone(after step: AppMove.Step) async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
+            let conversation = try await ana.converse(with: [ben])
+            let scene = try Scene(app, cluster)
+            try await interrupt(scene.move, after: step)
+            try await scene.move.undo()
+            try await ana.send("goes on", to: conversation)
+            #expect(try await scene.tables(in: scene.move.target) == [])
+            // Nothing of the first attempt is in the way.
+            try await scene.move.run()
+            try await ana.send("elsewhere", to: conversation)
+        }
+
+        @Test("a move that has come to the switch is not undone")
+        func late() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            _ = try await app.signIn("ana")
+            let scene = try Scene(app, cluster)
+            try await interrupt(scene.move, after: .switched)
+            let failure = await #expect(throws: CommandFailure.self) { try await scene.move.undo() }
+            #expect(failure?.status == .usage)
+            try await scene.move.run()
+        }
+
+        @Test("no message is lost, duplicated or reordered while an app moves, and its sockets reconnect with 1001")
+        func busy() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
+            let conversation = try await ana.converse(with: [ben])
+            let socket = try await ben.open()
+            let scene = try Scene(app, cluster)
+            let isDone = Mutex(false)
+            async let sent: [String] = {
+                var sent: [String] = []
+                // Some messages follow the move.
+                var rest = 10
+                while rest > 0 {
+                    if isDone.withLock({ $0 }) { rest -= 1 }
+                    let id = "layer:///messages/\(UUID().uuidString.lowercased())"
+                    try await Self.send(id, by: ana, to: conversation)
+                    sent.append(id)
+                }
+                return sent
+            }()
+            try await scene.move.run()
+            isDone.withLock { $0 = true }
+            let all = try await sent
+            #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1001)
+            var (read, from): ([String], String?) = ([], nil)
+            while true {
+                let cursor = from.map { "&from_id=\($0)" } ?? ""
+                let page =
+                    try await ben.does("GET", conversation.path + "/messages?page_size=100\(cursor)").json.array ?? []
+                read += page.compactMap { $0["id"].string }
+                guard page.count == 100 else { break }
+                from = read.last
+            }
+            #expect(read.reversed() == all)
+            let again = try await ben.open()
+            try await ana.send("live", to: conversation)
+            try await again.message("live")
+        }
+
+        /// Sends a message, again with the same id until it has arrived.
+        private static func send(_ id: String, by user: TestUser, to conversation: Conversation) async throws {
+            let body = TestUser.message("busy", id: id)
+            let end = ContinuousClock.now + Waiting.limit
+            while true {
+                let answer = try? await user.call("POST", conversation.path + "/messages", body)
+                if let answer, answer.isSuccess || answer.json["id"].string == "id_in_use" { return }
+                guard let answer, answer.status == 503, .now < end else {
+                    throw UnexpectedAnswer("\(String(describing: answer))", #fileID, #line)
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+
+        private func interrupt(_ move: AppMove, after step: AppMove.Step) async throws {
+            var move = move
+            move.report = { progress in
+                if case .complete(step) = progress { throw Interruption() }
+            }
+            await #expect(throws: Interruption.self) { try await move.run() }
+        }
+    }
+}
