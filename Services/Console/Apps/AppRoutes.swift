@@ -55,6 +55,7 @@ struct AppRoutes: ConsoleFeature {
         let (app, provider, key) = (AppID.random(), UUID(), UUID())
         return AuditedChange(action: "app_create", app: app, target: name) {
             let (pair, token) = (try await AppKeyPair.make(), SecretToken.make())
+            let database = try await smallestDatabase()
             try await call(
                 AdminAPI.createApp,
                 .with {
@@ -65,12 +66,27 @@ struct AppRoutes: ConsoleFeature {
                     $0.publicKey = pair.publicKey
                     $0.tokenID = Data(uuid: UUID())
                     $0.tokenDigest = Data(SecretToken.digest(of: token))
+                    $0.database = database
                 })
             return .json(
                 NewApp(
                     id: "\(app)", providerId: provider.lowercaseText, keyId: key.lowercaseText,
                     privateKey: pair.privateKey, serverToken: token), status: .created)
         }
+    }
+
+    private struct Database: Decodable {
+        let name: String?
+        /// nil: the database does not answer.
+        let bytes: Int64?
+    }
+
+    /// Returns the name of the smallest database that answers; empty: there is one.
+    private func smallestDatabase() async throws -> String {
+        let report = try await conversations.call(
+            AdminAPI.readReport, with: .with { $0.name = "databases" }, for: .within(.seconds(10)))
+        let databases = try JSONDecoder().decode([Database].self, from: report.json)
+        return databases.min { ($0.bytes ?? .max) < ($1.bytes ?? .max) }?.name ?? ""
     }
 
     private func suspend(_ isSuspended: Bool, _ context: OperatorContext) throws -> AuditedChange {

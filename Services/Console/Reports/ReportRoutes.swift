@@ -7,7 +7,7 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// The reports of the conversations service: JSON documents, each made by one function of the database.
+/// The reports of the conversations service: JSON documents, each made by one function of a database.
 struct Reports: Sendable {
     let conversations: RPCClient
 
@@ -15,7 +15,7 @@ struct Reports: Sendable {
     /// - Throws: the failure of the service, or of the call.
     func read(
         _ name: String, app: AppID? = nil, user: String = "", conversation: ConversationID? = nil, after: String = "",
-        limit: Int = 0
+        limit: Int = 0, database: String = ""
     ) async throws(Failure) -> ByteBuffer {
         let request = ProtoReadReportRequest.with {
             $0.name = name
@@ -24,6 +24,7 @@ struct Reports: Sendable {
             if let conversation { $0.conversationID = Data(conversation) }
             $0.after = after
             $0.limit = UInt32(limit)
+            $0.database = database
         }
         let report = try await conversations.call(AdminAPI.readReport, with: request, for: .within(.seconds(10)))
         return ByteBuffer(bytes: report.json)
@@ -38,7 +39,8 @@ struct ReportRoutes: ConsoleFeature {
             let json = try await reports.read(
                 context.parameters.get("name") ?? "", app: try request.id("app"),
                 user: request.parameter("user") ?? "", conversation: try request.id("conversation"),
-                after: request.parameter("after") ?? "", limit: try request.number("limit", in: 0...500, default: 0))
+                after: request.parameter("after") ?? "", limit: try request.number("limit", in: 0...500, default: 0),
+                database: request.parameter("database") ?? "")
             return .json(text: json)
         }
     }

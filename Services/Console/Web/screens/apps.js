@@ -21,6 +21,9 @@ const columns = [
   { title: "Created", cell: (app) => html`<${Time} at=${app.created_at} />` },
 ];
 
+/** The column that only a system with several databases has. */
+const database = { title: "Database", cell: (app) => (app.moving_to ? `${app.database} → ${app.moving_to}` : app.database) };
+
 const NewApp = ({ onMade, onClose }) => {
   const [name, setName] = useState("");
   const action = useAction(async () => {
@@ -69,7 +72,8 @@ export function Screen({ query }) {
       return html`
         ${apps.length > 5 && html`<${SearchField} label="Find by name or id" value=${text} onChange=${setText} />`}
         <${Panel} isFlush>${found.length > 0
-          ? html`<${Table} label="Apps" rows=${found} columns=${columns} keyOf=${(app) => app.id} />`
+          ? html`<${Table} label="Apps" rows=${found} keyOf=${(app) => app.id}
+              columns=${apps.some((app) => app.database) ? [...columns, database] : columns} />`
           : html`<${Empty} title="No app has this name or id" icon="search"
               action=${html`<${Button} onClick=${() => setText("")}>Show all<//>`} />`}
           ${state.hasNext && html`<${Pager} pages=${state} noun="app" />`}<//>`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { report } from "../api.js";
 import { bytes, counted, dayText, duration, number } from "../format.js";
-import { Button } from "../forms.js";
+import { Button, SelectField } from "../forms.js";
 import { useData } from "../hooks.js";
 import { Badge, Empty, Facts, Loaded, Page, Panel, RowLink, Table, Time } from "../parts.js";
 import { link } from "../router.js";
@@ -86,11 +86,16 @@ function Partitions({ partitions }) {
   <//>`;
 }
 
-/** The space of the database by app and by table, its growth, and the times after which data is deleted. */
+/** The space of a database by app and by table, its growth, and the times after which data is deleted. */
 export function Screen() {
-  const state = useData((signal) => report("space", {}, signal), []);
+  const [database, setDatabase] = useState("");
+  const databases = useData((signal) => report("databases", {}, signal), []);
+  const state = useData((signal) => report("space", { database }, signal), [database]);
   const refresh = html`<${Button} isBusy=${state.isLoading} onClick=${state.reload}>Refresh<//>`;
+  const all = databases.data ?? [];
   return html`<${Page} title="Space and retention" actions=${refresh}>
+    ${all.length > 1 && html`<${SelectField} label="Database" value=${database || all[0].name} onChange=${setDatabase}
+      options=${all.map(({ name, bytes: size }) => [name, size == null ? `${name} (away)` : name])} />`}
     <${Loaded} state=${state} lines=${12}>${(data) => html`
       <div class="columns">
         <${Totals} data=${data} />
