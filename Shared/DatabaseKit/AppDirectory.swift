@@ -39,8 +39,8 @@ public final class AppDirectory: Service {
     /// Databases with another name than the setting gives them. They are not used.
     private let misnamed = Mutex<Set<Int>>([])
 
-    /// Creates the directory of the databases of the settings. It has a connection of its own to each, because the other
-    /// connections may be waiting for locks.
+    /// Creates the directory of the databases of the settings. It has a connection of its own to each, because the
+    /// other connections may be waiting for locks.
     /// - Parameter service: the name of the service.
     /// - Returns: nil if there is only one database.
     public static func make(
@@ -113,9 +113,10 @@ public final class AppDirectory: Service {
         try checkName(row.name, of: index)
         // An unknown state is that of a later release, in which the app is not here.
         let states = zip(row.appIDs, row.states).map { ($0, AppPlaces.State(rawValue: $1) ?? .paused) }
-        places.withLock {
-            $0.departuresRead(Dictionary(states) { first, _ in first }, of: index, askedAt: askedAt)
-        }
+        let arrivals = zip(row.arrived, row.arrivedAt).map { ($0, StrataModel.Timestamp(microseconds: $1)) }
+        let departures = AppPlaces.Departures(
+            states: Dictionary(states) { first, _ in first }, arrivals: Dictionary(arrivals) { first, _ in first })
+        places.withLock { $0.departuresRead(departures, of: index, askedAt: askedAt) }
     }
 
     /// Checks that the database has the name that the setting gives it. Otherwise the URLs are probably swapped.
@@ -214,10 +215,12 @@ public final class AppDirectory: Service {
     }
 }
 
-/// Reads the name of the database, and the apps that it does not serve although it has rows of them.
+/// Reads the name of the database, the apps that it does not serve although it has rows of them, and those that have
+/// arrived from another database.
 package struct ReadDepartures: PostgresQuery {
     package static let statement = Statement(
-        "directory.departures", sql: "SELECT d.name, d.app_ids, d.states FROM conversations.departures() d",
+        "directory.departures",
+        sql: "SELECT d.name, d.app_ids, d.states, d.arrived, d.arrived_at FROM conversations.departures() d",
         isIdempotent: true)
 
     package var parameters: [Value] { [] }
@@ -227,6 +230,9 @@ package struct ReadDepartures: PostgresQuery {
         let name: String?
         let appIDs: [AppID]
         let states: [String]
+        let arrived: [AppID]
+        /// Microseconds since 1970.
+        let arrivedAt: [Int64]
     }
 
     package init() {}
@@ -237,13 +243,17 @@ package struct ReadAppState: PostgresQuery {
     package let app: AppID
 
     package static let statement = Statement(
-        "directory.state", sql: "SELECT conversations.app_state($1) AS state", isIdempotent: true)
+        "directory.state",
+        sql: "SELECT conversations.app_state($1) AS state, conversations.app_arrival($1) AS arrived_at",
+        isIdempotent: true)
 
     package var parameters: [Value] { [.uuid(app.rawValue)] }
 
     package struct Row: Decodable, Sendable {
         /// nil: the database does not know the app.
         package let state: String?
+        /// nil: the app has not arrived from another database.
+        package let arrivedAt: PostgresTimestamp?
     }
 
     package init(app: AppID) { self.app = app }

@@ -10,7 +10,7 @@ public import StrataModel
 ///
 /// | Key | Default | Meaning |
 /// |---|---|---|
-/// | `STRATA_POSTGRES_URL` | required, secret | the database, as the role of the service; or several, as `name=url`, separated by white space |
+/// | `STRATA_POSTGRES_URL` | required, secret | the database, as the role of the service, or a ``DatabaseList`` |
 /// | `STRATA_POSTGRES_QUEUE` | 8192; 1 to 1,048,576 | queued statements per pool; further calls fail at once |
 /// | `STRATA_POSTGRES_QUEUE_BYTES` | 32 MB; 64 KB to 2 GB | bytes of parameters of queued statements, per pool |
 public struct PostgresSettings: Sendable {

@@ -68,8 +68,8 @@ struct Sessions: Sendable {
     }
 }
 
-/// The secret that authenticates a client: 256 random bits, issued once, and the id of the app. The database stores only
-/// its digest.
+/// The secret that authenticates a client: 256 random bits, issued once, and the id of the app. The database stores
+/// only its digest.
 struct SessionToken: Sendable {
     /// 43 characters for the bits and 22 for the id, all of `A–Z a–z 0–9 - _`, which stock clients can send in every
     /// place (docs/conformance.md §3.4). Gateways read the app from it, to ask its database.

@@ -12,7 +12,8 @@ package protocol ChangeSource: Sendable {
     func changes(
         of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop
     ) -> EventLoopFuture<ChangePage>
-    /// Returns the logs that changed since `since`, for all conversations of the database. nil: within the service's default period.
+    /// Returns the logs that changed since `since`, for all conversations of the database. nil: within the service's
+    /// default period.
     func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads>
     /// Returns the entries of a user's own log after `position`, in ascending order.
     func userChanges(

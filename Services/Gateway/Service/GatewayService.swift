@@ -173,8 +173,8 @@ private struct DatabaseFeed: Sendable {
     }
 }
 
-/// Starts the fan-out of a database and the upkeep of its registries. On shutdown it closes the sockets, so that clients
-/// connect elsewhere.
+/// Starts the fan-out of a database and the upkeep of its registries. On shutdown it closes the sockets, so that
+/// clients connect elsewhere.
 private struct FeedService: Service {
     let feed: DatabaseFeed
     let traces: TraceRegistry

@@ -98,8 +98,8 @@ BEGIN
 END
 $$;
 
--- Lists the apps that live in the database, oldest first, as an array. `p_after`: the id of the last app of the previous
--- page.
+-- Lists the apps that live in the database, oldest first, as an array. `p_after`: the id of the last app of the page
+-- before.
 CREATE OR REPLACE FUNCTION conversations.report_apps(p_after text, p_limit bigint) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -3,8 +3,8 @@
 -- leaves (the source) and in the one that it enters (the target).
 --
 -- While an app is moved, a trigger on every table with its rows notes the primary key of each row that changes. The
--- command copies all rows once, and then again those that have changed since, as they are at that moment. So neither the
--- order nor a repetition matters. The same trigger refuses writes from the pause on.
+-- command copies all rows once, and then again those that have changed since, as they are at that moment. So their
+-- order does not matter, nor does a repetition. The same trigger refuses writes from the pause on.
 
 -- Returns the tables that hold rows of apps, with each partition separately, the table to which a partition belongs,
 -- and the column by which an app's rows are found:
@@ -271,8 +271,8 @@ BEGIN
     FOR noted IN
         SELECT o.relation, array_agg(o.number) AS numbers, jsonb_agg(DISTINCT o.key) AS keys
         FROM (
-            SELECT r.* FROM conversations.app_move_row r WHERE r.app_id = p_app ORDER BY r.app_id, r.number LIMIT p_limit
-        ) o
+            SELECT r.* FROM conversations.app_move_row r
+            WHERE r.app_id = p_app ORDER BY r.app_id, r.number LIMIT p_limit) o
         GROUP BY o.relation
     LOOP
         export_changes.root := noted.relation;
@@ -315,7 +315,7 @@ BEGIN
     -- A repetition must not accept another history of the source.
     IF NOT FOUND THEN RETURN true; END IF;
     INSERT INTO conversations.app_epoch (app_id, value, base) SELECT p_app, p_epoch, e.value FROM conversations.epoch e
-    ON CONFLICT (app_id) DO UPDATE SET value = excluded.value, base = excluded.base;
+    ON CONFLICT (app_id) DO UPDATE SET value = excluded.value, base = excluded.base, arrived_at = NULL;
     RETURN true;
 END
 $$;
@@ -353,8 +353,9 @@ BEGIN
         EXECUTE format('DELETE FROM %s x USING jsonb_populate_recordset(NULL::%s, $1) k WHERE %s',
             target, target, conditions) USING p_keys::jsonb;
     END IF;
-    EXECUTE format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM jsonb_populate_recordset(NULL::%s, $1) r '
-        'ON CONFLICT DO NOTHING', target, names, vals, target) USING p_rows::jsonb;
+    EXECUTE format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s '
+        'FROM jsonb_populate_recordset(NULL::%s, $1) r ON CONFLICT DO NOTHING', target, names, vals, target)
+    USING p_rows::jsonb;
     -- Clients choose ids. Of two apps in one database, only one can have an id.
     PERFORM FROM pg_attribute a WHERE a.attrelid = target AND a.attname = 'app_id';
     IF NOT FOUND THEN RETURN; END IF;
@@ -381,7 +382,8 @@ $$;
 -- In the source: what the target must know besides the rows: the beginning of the log, the epoch that the app's clients
 -- know, and the last numbers of deliveries and of events. `clock`: the present time.
 CREATE OR REPLACE FUNCTION conversations.move_facts(
-    p_app uuid, OUT epoch text, OUT log_begin timestamptz, OUT clock timestamptz, OUT delivery bigint, OUT number bigint)
+    p_app uuid, OUT epoch text, OUT log_begin timestamptz, OUT clock timestamptz, OUT delivery bigint,
+    OUT number bigint)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     SELECT coalesce(m.value, e.value) INTO move_facts.epoch FROM conversations.epoch e
@@ -430,6 +432,7 @@ BEGIN
         EXECUTE format('SELECT setval(%L, ($1 / $2 + 1) * $2 + $3, false) FROM %s s WHERE s.last_value < $1',
             made.name, made.name) USING made.minimum, step, own;
     END LOOP;
+    UPDATE conversations.app_epoch e SET arrived_at = clock_timestamp() WHERE e.app_id = p_app;
     DELETE FROM conversations.app_move m WHERE m.app_id = p_app AND m.state = 'arriving';
     RETURN true;
 END

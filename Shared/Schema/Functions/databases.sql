@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The apps of this database, among the databases of the installation.
 
--- True if the app lives in another database, is not served, or is about to arrive. Background tasks leave its rows alone.
+-- True if the app lives in another database, is not served, or is about to arrive. Background tasks leave its rows
+-- alone.
 CREATE OR REPLACE FUNCTION conversations.is_away(p_app uuid) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -9,8 +10,10 @@ BEGIN
 END
 $$;
 
--- Returns the name of the database, and the apps that are away with their states.
-CREATE OR REPLACE FUNCTION conversations.departures(OUT name text, OUT app_ids uuid[], OUT states text[])
+-- Returns the name of the database, the apps that are away with their states, and those that have arrived from another
+-- database with the times, in microseconds since 1970.
+CREATE OR REPLACE FUNCTION conversations.departures(
+    OUT name text, OUT app_ids uuid[], OUT states text[], OUT arrived uuid[], OUT arrived_at bigint[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     SELECT d.name INTO departures.name FROM conversations.database d WHERE d.is_only;
@@ -18,6 +21,19 @@ BEGIN
     INTO departures.app_ids, departures.states
     FROM (SELECT x.app_id, x.state FROM conversations.app_move x ORDER BY x.app_id) m
     WHERE m.state <> 'copying';
+    SELECT coalesce(array_agg(e.app_id), '{}'),
+        coalesce(array_agg((extract(epoch FROM e.arrived_at) * 1000000)::bigint), '{}')
+    INTO departures.arrived, departures.arrived_at
+    FROM (SELECT x.app_id, x.arrived_at FROM conversations.app_epoch x ORDER BY x.app_id) e
+    WHERE e.arrived_at IS NOT NULL AND NOT conversations.is_away(e.app_id);
+END
+$$;
+
+-- Returns the time at which an app arrived from another database. NULL: it has always been here, or is not here.
+CREATE OR REPLACE FUNCTION conversations.app_arrival(p_app uuid) RETURNS timestamptz
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT e.arrived_at FROM conversations.app_epoch e WHERE e.app_id = p_app);
 END
 $$;
 
@@ -73,7 +89,8 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.is_away, conversations.departures, conversations.app_state, conversations.app_epochs
+    conversations.is_away, conversations.departures, conversations.app_arrival, conversations.app_state,
+    conversations.app_epochs
 TO strata_conversations, strata_metadata, strata_webhooks;
 
 GRANT EXECUTE ON FUNCTION conversations.moved_apps TO strata_conversations;

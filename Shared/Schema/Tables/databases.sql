@@ -48,9 +48,12 @@ CREATE TABLE conversations.app_move_row (
 CREATE INDEX app_move_row_of_app ON conversations.app_move_row (app_id, number);
 
 CREATE TABLE conversations.app_epoch (
-    app_id uuid PRIMARY KEY,
+    app_id     uuid PRIMARY KEY,
     -- The epoch that clients of the app know from the database that it left.
-    value  text NOT NULL,
+    value      text NOT NULL,
     -- The epoch of this database when the app arrived. With another one, `value` does not hold.
-    base   text NOT NULL
+    base       text NOT NULL,
+    -- The time of the switch. If a database is restored to a time before it lost the app, the later arrival decides
+    -- where the app lives. NULL: it has not arrived yet.
+    arrived_at timestamptz
 );

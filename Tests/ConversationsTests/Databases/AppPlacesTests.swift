@@ -16,9 +16,9 @@ import Testing
         #expect(places.place(of: app, at: time(0)) == .needsState)
         places.found(app, in: 1)
         #expect(places.place(of: app, at: time(0)) == .needsDepartures(1))
-        places.departuresRead([:], of: 0, askedAt: time(0))
+        places.departuresRead(.init(), of: 0, askedAt: time(0))
         #expect(places.place(of: app, at: time(0)) == .needsDepartures(1))
-        places.departuresRead([:], of: 1, askedAt: time(0))
+        places.departuresRead(.init(), of: 1, askedAt: time(0))
         #expect(places.place(of: app, at: time(0.999)) == .lives(1))
         #expect(places.place(of: app, at: time(1)) == .needsDepartures(1))
     }
@@ -29,10 +29,11 @@ import Testing
     func departed(state: String) throws {
         var places = AppPlaces(count: 2)
         places.found(app, in: 0)
-        places.departuresRead([app: try #require(AppPlaces.State(rawValue: state))], of: 0, askedAt: time(0))
+        places.departuresRead(
+            .init(states: [app: try #require(AppPlaces.State(rawValue: state))]), of: 0, askedAt: time(0))
         #expect(places.place(of: app, at: time(0.5)) == .needsState)
         places.found(app, in: 1)
-        places.departuresRead([:], of: 1, askedAt: time(0.5))
+        places.departuresRead(.init(), of: 1, askedAt: time(0.5))
         #expect(places.place(of: app, at: time(0.6)) == .lives(1))
     }
 
@@ -40,7 +41,7 @@ import Testing
     func others() {
         var places = AppPlaces(count: 1)
         places.found(app, in: 0)
-        places.departuresRead([.random(): .moved], of: 0, askedAt: time(0))
+        places.departuresRead(.init(states: [.random(): .moved]), of: 0, askedAt: time(0))
         #expect(places.place(of: app, at: time(0.5)) == .lives(0))
     }
 
@@ -48,8 +49,21 @@ import Testing
     func order() {
         var places = AppPlaces(count: 1)
         places.found(app, in: 0)
-        places.departuresRead([app: .paused], of: 0, askedAt: time(0.2))
-        places.departuresRead([:], of: 0, askedAt: time(0.1))
+        places.departuresRead(.init(states: [app: .paused]), of: 0, askedAt: time(0.2))
+        places.departuresRead(.init(), of: 0, askedAt: time(0.1))
         #expect(places.place(of: app, at: time(0.3)) == .needsState)
+    }
+
+    @Test("of two databases that have an app, the one in which it arrived last serves it")
+    func restored() {
+        var places = AppPlaces(count: 3)
+        places.found(app, in: 0)
+        let arrivals = [(1, 5), (2, 9)]
+        for (database, at) in arrivals {
+            let departures = AppPlaces.Departures(arrivals: [app: Timestamp(microseconds: Int64(at))])
+            places.departuresRead(departures, of: database, askedAt: time(0))
+        }
+        places.departuresRead(.init(), of: 0, askedAt: time(0))
+        #expect(places.place(of: app, at: time(0.5)) == .lives(2))
     }
 }

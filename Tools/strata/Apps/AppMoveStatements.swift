@@ -23,7 +23,7 @@ struct MoveState: Decodable, Equatable {
 struct MoveFacts: Decodable, Equatable {
     /// The epoch that the app's clients know.
     let epoch: String
-    /// As PostgreSQL writes it.
+    /// The beginning of the log, in PostgreSQL's notation.
     let logBegin: String
     let clock: Date
     /// The last numbers of deliveries and of events.

@@ -19,21 +19,24 @@ struct AppStores: Sendable {
         all = list.databases.map { Member(name: $0.name, store: AppStore(url: $0.url)) }
     }
 
-    /// Returns the database in which an app lives. For an unknown app it is the first one, which does not have it.
+    /// Returns the database in which an app lives: of several that have it, the one in which it arrived last. For an
+    /// unknown app it is the first one, which does not have it.
     /// - Throws: ``CommandFailure`` if the app is being moved at the moment. The error of a database that cannot be
     ///   reached, if no other one has the app.
     func member(of app: UUID) async throws -> Member {
         if all.count == 1 { return all[0] }
         var (failure, isMoving): ((any Error)?, Bool) = (nil, false)
+        var homes: [(member: Member, arrival: Int64)] = []
         for member in all {
             do {
-                let state = try await member.store.query(ReadAppState(app: AppID(rawValue: app))).first?.state
-                if state == "here" { return member }
-                isMoving = isMoving || state == "paused" || state == "arriving"
+                let found = try await member.store.query(ReadAppState(app: AppID(rawValue: app))).first
+                if found?.state == "here" { homes.append((member, found?.arrivedAt?.microseconds ?? .min)) }
+                isMoving = isMoving || found?.state == "paused" || found?.state == "arriving"
             } catch {
                 failure = failure ?? error
             }
         }
+        if let home = homes.max(by: { $0.arrival < $1.arrival }) { return home.member }
         if let failure { throw failure }
         if isMoving {
             throw CommandFailure(

@@ -22,7 +22,10 @@ const columns = [
 ];
 
 /** The column that only a system with several databases has. */
-const database = { title: "Database", cell: (app) => (app.moving_to ? `${app.database} → ${app.moving_to}` : app.database) };
+const database = {
+  title: "Database",
+  cell: (app) => (app.moving_to ? `${app.database} → ${app.moving_to}` : app.database),
+};
 
 const NewApp = ({ onMade, onClose }) => {
   const [name, setName] = useState("");
