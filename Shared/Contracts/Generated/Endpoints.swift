@@ -284,8 +284,8 @@ public enum WebhooksAPI {
 /// operators.
 public enum AdminAPI {
     /// Returns a report: a JSON document, made by the database function `conversations.report_<name>`, which describes
-    /// it. The reports `databases` and `apps` are arrays about all databases that answer. Errors: `invalid_property` and
-    /// `missing_property` name a field; `not_found`, if the report's object does not exist.
+    /// it. The reports `databases` and `apps` are arrays about all databases that answer. Errors: `invalid_property`
+    /// and `missing_property` name a field; `not_found`, if the report's object does not exist.
     public static let readReport = Endpoint<ProtoReadReportRequest, ProtoReport>(400, effect: .read)
     /// Creates an app with a key and a server token. A repetition finds it. Error: `id_in_use` if one of the ids
     /// belongs to another object.
