@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Logging
 public import NIOCore
 public import RPC
 public import StrataModel

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 public import Logging
-public import Postgres
+package import Postgres
 public import ServiceLifecycle
 public import StrataModel
 import Synchronization
@@ -64,7 +64,11 @@ public final class AppDirectory: Service {
     }
 
     /// The services to run, in the order of their dependencies.
-    public var services: [any Service] { databases.map(\.pool) + [self] }
+    public var services: [any Service] {
+        var services: [any Service] = databases.map { $0.pool }
+        services.append(self)
+        return services
+    }
 
     /// Returns the index of the database in which an app lives. Waits for an app that is being moved.
     /// - Returns: nil if no database has the app.

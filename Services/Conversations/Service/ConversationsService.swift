@@ -45,7 +45,10 @@ public final class ConversationsService: StrataService {
 
     /// All services to run, in the order of their dependencies.
     public var services: [any Service] {
-        [redis] + stacks.all.flatMap { $0.part.services } + (stacks.directory?.services ?? []) + [server]
+        var services: [any Service] = [redis]
+        for stack in stacks.all { services += stack.part.services }
+        if let directory = stacks.directory { services += directory.services }
+        return services + [server]
     }
 
     /// The port of the RPC server. Waits until the server listens.

@@ -43,7 +43,10 @@ public final class MetadataService: StrataService {
 
     /// The components to run, in the order of dependency.
     public var services: [any Service] {
-        [redis] + stacks.all.flatMap { $0.part.services } + (stacks.directory?.services ?? []) + [server]
+        var services: [any Service] = [redis]
+        for stack in stacks.all { services += stack.part.services }
+        if let directory = stacks.directory { services += directory.services }
+        return services + [server]
     }
 
     /// The port for calls. Waits until the server listens.

@@ -43,7 +43,9 @@ public final class WebhooksService: StrataService {
 
     /// The components to run, in the order of dependency.
     public var services: [any Service] {
-        stacks.all.flatMap { $0.part.services } + (stacks.directory?.services ?? []) + [server]
+        var services = stacks.all.flatMap { $0.part.services }
+        if let directory = stacks.directory { services += directory.services }
+        return services + [server]
     }
 
     /// The port for calls. Waits until the server listens.
