@@ -46,6 +46,7 @@ struct DegradedTable: Sendable {
             This page tells operators which operations work while PostgreSQL, Redis or a service is *away*, and how soon all of them work again.
             Away means stopped, or hanging: neither answering nor closing connections. The tables describe a system with one instance of each service.
             With several, users do not notice that one instance is away.
+            With several databases, the column PostgreSQL is about the apps of the one that is away.
 
             `Tests/FaultTests/Degraded` creates each state, tries every operation, and compares the results with the first table.
             With `STRATA_DEGRADED=write`, the test writes this file.
