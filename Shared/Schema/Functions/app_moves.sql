@@ -68,6 +68,7 @@ DECLARE
     app CONSTANT uuid := TG_ARGV[0];
     result record;
     changed jsonb;
+    former jsonb;
     move_state text;
 BEGIN
     IF TG_OP = 'DELETE' THEN result := OLD; ELSE result := NEW; END IF;
@@ -86,8 +87,12 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(conversations.move_lock(app));
     SELECT m.state INTO move_state FROM conversations.app_move m WHERE m.app_id = app;
     IF move_state = 'copying' THEN
+        -- An update can change the key.
+        IF TG_OP = 'UPDATE' THEN former := to_jsonb(OLD); END IF;
         INSERT INTO conversations.app_move_row (app_id, relation, key)
-        SELECT app, TG_ARGV[2], jsonb_object_agg(k.name, changed -> k.name) FROM unnest(TG_ARGV[3:]) k(name);
+        SELECT DISTINCT app, TG_ARGV[2], k.key FROM (VALUES (former), (changed)) r(data) CROSS JOIN LATERAL (
+            SELECT jsonb_object_agg(a.name, r.data -> a.name) AS key FROM unnest(TG_ARGV[3:]) a(name)) k
+        WHERE r.data IS NOT NULL;
     ELSIF move_state = 'arriving' THEN
         -- Maintenance must not judge an app of which only a part is here.
         RETURN NULL;

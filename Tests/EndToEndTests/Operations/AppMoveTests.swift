@@ -39,23 +39,24 @@ extension EndToEnd {
             /// Returns the app's rows in each table of one of the move's databases, sorted. The number of a transaction
             /// differs between databases.
             func rows(in member: AppStores.Member) async throws -> [String: [String]] {
-                let name = try #require(URL(string: member.store.url)?.lastPathComponent)
                 var rows: [String: [String]] = [:]
                 for table in try await member.store.query(ListMoveTables()) where rows[table.root] == nil {
-                    let condition = try await sql("SELECT conversations.move_condition('\(table.key)')", name)
+                    let condition = try await sql("SELECT conversations.move_condition('\(table.key)')", in: member)
                         .replacingOccurrences(of: "$1", with: "'\(app.app.id)'")
                     let text = try await sql(
                         """
                         SELECT coalesce(json_agg(r ORDER BY r), '[]') FROM (
                             SELECT (to_jsonb(x) - 'fence')::text AS r FROM \(table.root) x WHERE \(condition)) o
-                        """, name)
+                        """, in: member)
                     rows[table.root] = try JSONDecoder().decode([String].self, from: Data(text.utf8))
                 }
                 return rows
             }
 
-            private func sql(_ text: String, _ database: String) async throws -> String {
-                try await cluster.postgres.runSQL(text, database: database)
+            @discardableResult
+            func sql(_ text: String, in member: AppStores.Member) async throws -> String {
+                let name = try #require(URL(string: member.store.url)?.lastPathComponent)
+                return try await cluster.postgres.runSQL(text, database: name)
                     .trimmingCharacters(in: .whitespacesAndNewlines)
             }
 
@@ -74,10 +75,24 @@ extension EndToEnd {
                 try await AppDeletionTests.Scene(cluster), try await AppDeletionTests.Scene(cluster)
             )
             let (scene, other) = (try Scene(moved.app, cluster), try Scene(stays.app, cluster))
+            // The only table whose keys change.
+            let conversation = moved.conversations[0].id.suffix(36)
+            try await scene.sql(
+                """
+                INSERT INTO conversations.receipt_block (conversation_id, block, user_id, since_position)
+                VALUES ('\(conversation)', 7, 'ana', 1)
+                """, in: scene.move.source)
             // While the app is paused, neither clients nor background tasks change it.
             let paused = Mutex<(source: [String: [String]], target: [String: [String]])>(([:], [:]))
             var move = scene.move
             move.report = { progress in
+                if case .complete(.copied) = progress {
+                    try await scene.sql(
+                        """
+                        UPDATE conversations.receipt_block SET until_position = 5
+                        WHERE conversation_id = '\(conversation)' AND block = 7
+                        """, in: scene.move.source)
+                }
                 guard case .complete(.drained) = progress else { return }
                 let rows = (
                     source: try await scene.rows(in: scene.move.source),
