@@ -79,7 +79,7 @@ BEGIN
             AND x.phone_number IS NULL
             AND x.email_address IS NULL AND x.public_key IS NULL AND NOT x.is_bot AND x.metadata = '{}'
             AND NOT x.suspended
-            AND x.examined_at < now() - interval '1 day'
+            AND x.examined_at < now() - interval '1 day' AND NOT conversations.is_away(x.app_id)
         ORDER BY x.examined_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     LOOP
         looked_at := looked_at + 1;
