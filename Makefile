@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run chat test test-long test-unit fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt stats bench clean
+.PHONY: help setup build run chat test test-long test-unit test-databases fault-test compose-test test-postgres test-redis check-api check-deploy lint fmt stats bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -13,8 +13,9 @@ help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
 	@echo "make chat USER=alice   a chat in the terminal, beside make run; chat with bob in another terminal"
 	@echo "make test    the same set-up, then the tests of the short tier, about 15 minutes after the build"
-	@echo "make test-long   check-api and all tests, with all seeds of simulations and all faults: before a release"
+	@echo "make test-long   check-api and all tests, with all seeds of simulations and all faults, on one database and on two: before a release"
 	@echo "make test-unit   only the tests that need no servers, for the inner loop"
+	@echo "make test-databases   the tests of whole systems, the faults and the histories, each system with two databases"
 	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
 	@echo "make compose-test   the images, and the deployment tried with a real Docker Engine"
 	@echo "make test-postgres VERSION=17   schema, statements, plans, conformance and demo on that PostgreSQL (15, 17, 18), unpacked into .build"
@@ -49,10 +50,17 @@ test-long: setup
 	@scripts/build.sh debug --build-tests
 	@scripts/check-api.sh
 	@scripts/test.sh long
+	@$(MAKE) --no-print-directory test-databases
 
 test-unit: setup
 	@scripts/build.sh debug --build-tests
 	@scripts/test.sh unit $(ARGS)
+
+# STRATA_TEST_DATABASES: how many databases each system has.
+test-databases: export STRATA_TEST_DATABASES := $(or $(STRATA_TEST_DATABASES),2)
+test-databases: setup
+	@scripts/build.sh debug --build-tests
+	@scripts/test.sh --filter '^(EndToEndTests|ConformanceTests|FaultTests)\.' $(ARGS)
 
 # Writes its section of docs/faults.md. LONG=1: an hour of random faults, and what breaks stays broken for up to 20 s.
 fault-test: export STRATA_FAULT_TABLE := 1

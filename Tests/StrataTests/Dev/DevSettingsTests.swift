@@ -52,6 +52,7 @@ struct DevSettingsTests {
     @Test(
         "an error names the wrong setting",
         arguments: [
+            (DevSettings.Flags(databases: 9), [:], "--databases"),
             (DevSettings.Flags(gateways: 0), [:], "--gateways"),
             (DevSettings.Flags(metadata: 17), [:], "--metadata"),
             (DevSettings.Flags(httpPort: 70_000), [:], "--http-port"),

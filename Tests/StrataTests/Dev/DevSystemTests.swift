@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 import Foundation
 import Glibc
 import LocalServers
@@ -22,8 +23,8 @@ struct DevSystemTests {
         let squatter: (any Channel)?
 
         init(
-            _ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1, home name: String = "home",
-            isPortTaken: Bool = false, hasConsole: Bool = true
+            _ directory: String, _ binaries: ServiceBinaries, databases: Int = 1, gateways: Int = 1,
+            home name: String = "home", isPortTaken: Bool = false, hasConsole: Bool = true
         ) throws {
             let lines = lines
             squatter =
@@ -33,7 +34,9 @@ struct DevSystemTests {
             var ports = try LoopbackPort.free(3)
             if let taken = squatter?.localAddress?.port { ports[0] = taken }
             let settings = try DevSettings(
-                flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1], consolePort: ports[2]),
+                flags: .init(
+                    databases: databases, gateways: gateways, httpPort: ports[0], httpsPort: ports[1],
+                    consolePort: ports[2]),
                 environment: ["STRATA_CONSOLE": hasConsole ? "true" : "false"])
             home = StrataHome(environment: ["STRATA_HOME": "\(directory)/\(name)"])
             system = DevSystem(
@@ -104,6 +107,24 @@ struct DevSystemTests {
             }
             #expect(try await AppStore(url: try stage.state.databaseURL).list().isEmpty)
             #expect(stage.lines.all.contains { $0.contains("gateway-1 was killed by signal 9") })
+            await stage.system.stop()
+        }
+    }
+
+    @Test("each of several databases has a server of its own, and a name")
+    func databases() async throws {
+        try await withTemporaryDirectory { directory in
+            let stage = try Stage(directory, try FakeServices.make(in: directory), databases: 2)
+            try await stage.system.start()
+            let state = try stage.state
+            #expect(state.instances(of: "postgres").map(\.name) == ["postgres", "postgres-2"])
+            let list = try #require(DatabaseList(try #require(state.databases)))
+            #expect(list.databases.map { $0.name.description } == ["main", "db2"])
+            #expect(list.databases[0].url == state.databaseURL)
+            for (name, url) in list.databases {
+                let identity = try await AppStore(url: url).query(ReadDatabaseIdentity()).first
+                #expect(identity?.name == name.description)
+            }
             await stage.system.stop()
         }
     }

@@ -9,11 +9,13 @@ struct DevCommand: AsyncParsableCommand {
         commandName: "dev",
         abstract: "Runs everything on this machine, until Ctrl-C.",
         discussion: """
-            Starts a PostgreSQL and a Redis of its own, migrates the database, makes a TLS certificate, starts the \
-            five services and the console as processes, and restarts one that dies. Everything lies in .strata/ of \
-            the current directory, or in STRATA_HOME; the next start finds it again.
+            Starts a PostgreSQL for each database and a Redis, migrates the databases, makes a TLS certificate, starts \
+            the five services and the console as processes, and restarts one that dies. Everything lies in .strata/ \
+            of the current directory, or in STRATA_HOME; the next start finds it again.
             """)
 
+    @Option(help: "Databases, each on a PostgreSQL server of its own.")
+    var databases = 1
     @Option(help: "Gateways to run; each further one takes the next free ports.")
     var gateways = 1
     @Option(help: "Instances of the conversations service.")
@@ -43,9 +45,9 @@ struct DevCommand: AsyncParsableCommand {
 
     func run() async throws {
         let flags = DevSettings.Flags(
-            gateways: gateways, conversations: conversations, metadata: metadata, presence: presence,
-            webhooks: webhooks, host: host,
-            httpPort: httpPort, httpsPort: httpsPort, consolePort: consolePort, publicURL: publicURL,
+            databases: databases, gateways: gateways, conversations: conversations, metadata: metadata,
+            presence: presence, webhooks: webhooks, host: host, httpPort: httpPort, httpsPort: httpsPort,
+            consolePort: consolePort, publicURL: publicURL,
             logLevel: logLevel)
         let environment = ProcessInfo.processInfo.environment
         let settings = try DevSettings(flags: flags, environment: environment)

@@ -4,6 +4,8 @@ import Foundation
 
 /// The settings of `strata dev`. Flags take precedence over the environment, and the environment over the defaults.
 struct DevSettings: Equatable, Sendable {
+    /// The number of databases, each on a server of its own.
+    var databases: Int
     /// The number of instances of each service.
     var instances: [ServiceKind: Int]
     /// The address on which gateways listen.
@@ -20,11 +22,13 @@ struct DevSettings: Equatable, Sendable {
 
     /// The maximum number of instances of one service. More on one machine is a mistake.
     static let mostInstances = 16
+    static let mostDatabases = 8
     static let defaultConsolePort = 8090
     static let logLevels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
     /// The values of the command line; nil: not given.
     struct Flags: Equatable, Sendable {
+        var databases = 1
         var gateways = 1
         var conversations = 1
         var metadata = 1
@@ -49,6 +53,10 @@ struct DevSettings: Equatable, Sendable {
         for (kind, count) in instances where !(1...Self.mostInstances).contains(count) {
             let flag = kind == .gateway ? "--gateways" : "--\(kind.rawValue)"
             throw CommandFailure(.usage, "\(flag) must be between 1 and \(Self.mostInstances).")
+        }
+        databases = flags.databases
+        guard (1...Self.mostDatabases).contains(databases) else {
+            throw CommandFailure(.usage, "--databases must be between 1 and \(Self.mostDatabases).")
         }
         host = flags.host ?? environment["STRATA_HTTP_HOST"] ?? "127.0.0.1"
         guard IPAddressBytes(host)?.bytes.count == 4 else {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import Foundation
 import Glibc
 import LocalServers
@@ -19,7 +20,8 @@ actor DevSystem {
     private var lock: HomeLock?
     /// The directories that this start has created. nil: the home already existed.
     private var newHome: StrataHome.New?
-    private var postgres: PrivatePostgres?
+    /// The servers of the databases, in the order of their numbers.
+    private var postgres: [PrivatePostgres] = []
     private var redis: PrivateRedis?
     /// The supervisors, in the order in which they were started.
     private var supervisors: [Supervisor] = []
@@ -69,18 +71,19 @@ actor DevSystem {
         let plan = try ServicePlan(
             settings: settings, isFree: { LoopbackPort.isFree($0, host: host) }, takePorts: LoopbackPort.free(_:))
         let secrets = try Secrets.ensure(in: home)
-        let postgres = try await startPostgres(secrets)
+        for number in 1...settings.databases { try await startPostgres(number, secrets) }
         let redis = try await startRedis()
-        try await migrate(postgres, secrets: secrets)
+        let databases = DevDatabases(postgres)
+        try await migrate(databases, secrets: secrets)
         let certificate = try makeCertificate()
         let context = ServicePlan.Context(
             settings: settings, clusterSecret: secrets.cluster, webhooksSecret: secrets.webhooksSecret,
-            postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url,
+            postgresURLs: databases.urls(secrets), redisURL: redis.url,
             certificate: certificate.certificate, key: certificate.key,
-            inherited: environment, contentDirectory: home.content)
-        state = await initialState(plan: plan, postgres: postgres, redis: redis, certificate: certificate)
+            inherited: environment, contentDirectory: home.content, databases: databases.names)
+        state = await initialState(plan: plan, databases: databases, redis: redis, certificate: certificate)
         listening = Task { for await event in supervisorEvents { handle(event) } }
-        await superviseServers(postgres: postgres, redis: redis)
+        await superviseServers(redis)
         try await startServices(of: plan, in: context)
         try writeState()
         await openDemoPage()
@@ -102,12 +105,12 @@ actor DevSystem {
         eventContinuation.finish()
         await listening?.value
         await redis?.stop()
-        await postgres?.stop()
+        for server in postgres { await server.stop() }
         // Without the lock the home belongs to another system.
         if lock != nil {
             unlink(home.state)
             // If PostgreSQL never ran, the home contains neither data nor useful logs.
-            if postgres == nil { newHome.map(home.remove) }
+            if postgres.isEmpty { newHome.map(home.remove) }
         }
         lock = nil
     }
@@ -120,15 +123,14 @@ actor DevSystem {
 
     // MARK: Steps
 
-    private func startPostgres(_ secrets: Secrets) async throws -> PrivatePostgres {
+    private func startPostgres(_ number: Int, _ secrets: Secrets) async throws {
         let began = ContinuousClock.now
-        var options = PrivatePostgres.Options(directory: home.postgres, password: secrets.postgres)
+        var options = PrivatePostgres.Options(directory: home.postgres(of: number), password: secrets.postgres)
         let console = console
         options.notice = { console.warn($0) }
         let server = try await PrivatePostgres.start(options)
-        postgres = server
+        postgres.append(server)
         console.done("PostgreSQL on 127.0.0.1:\(server.port) (\(began.duration(to: .now).brief))")
-        return server
     }
 
     private func startRedis() async throws -> PrivateRedis {
@@ -139,16 +141,18 @@ actor DevSystem {
         return server
     }
 
-    private func migrate(_ postgres: PrivatePostgres, secrets: Secrets) async throws {
+    private func migrate(_ databases: DevDatabases, secrets: Secrets) async throws {
         let began = ContinuousClock.now
-        let report: MigrationReport
+        var reports: [MigrationReport] = []
         do {
-            report = try await DevDatabase.prepare(on: postgres, secrets)
+            reports = try await databases.prepare(secrets)
         } catch let error as PostgresError where error.code == .otherSchema {
             throw CommandFailure(.unavailable, CommandFailure.otherSchema(begin: "delete \(home.path)"))
         }
-        let what = report.isEmpty ? "Database is up to date" : "Database migrated, \(report.summary)"
-        console.done("\(what) (\(began.duration(to: .now).brief))")
+        for report in reports {
+            let what = report.isEmpty ? "Database is up to date" : "Database migrated, \(report.summary)"
+            console.done("\(what) (\(began.duration(to: .now).brief))")
+        }
     }
 
     private func makeCertificate() throws -> TLSCertificate {
@@ -158,25 +162,31 @@ actor DevSystem {
     }
 
     private func initialState(
-        plan: ServicePlan, postgres: PrivatePostgres, redis: PrivateRedis, certificate: TLSCertificate
+        plan: ServicePlan, databases: DevDatabases, redis: PrivateRedis, certificate: TLSCertificate
     ) async -> RunningState {
+        var servers: [RunningState.Process] = []
+        for (index, server) in postgres.enumerated() {
+            servers.append(
+                .init(
+                    name: Self.serverName(index + 1), service: "postgres", pid: await server.process.pid,
+                    port: server.port, log: home.postgres(of: index + 1) + "/log"))
+        }
+        servers.append(
+            .init(
+                name: "redis", service: "redis", pid: await redis.process.pid, port: redis.port,
+                log: home.redis + "/log"))
         let gateways = plan.instances.filter { $0.kind == .gateway }
         return RunningState(
             pid: getpid(), startedAt: Date(), publicURL: settings.publicURL,
             httpURLs: gateways.compactMap { $0.httpPort.map { "http://localhost:\($0)" } },
             httpsURLs: gateways.compactMap { $0.httpsPort.map { "https://localhost:\($0)" } },
             consoleURL: plan.instances.first { $0.kind == .console }?.httpPort.map { "http://localhost:\($0)" },
-            databaseURL: postgres.url(database: DevDatabase.name), redisURL: redis.url,
-            certificate: certificate.certificate,
-            processes: [
-                .init(
-                    name: "postgres", service: "postgres", pid: await postgres.process.pid, port: postgres.port,
-                    log: home.postgres + "/log"),
-                .init(
-                    name: "redis", service: "redis", pid: await redis.process.pid, port: redis.port,
-                    log: home.redis + "/log"),
-            ])
+            databaseURL: databases.url, databases: databases.list, redisURL: redis.url,
+            certificate: certificate.certificate, processes: servers)
     }
+
+    /// Returns the name of a database's server.
+    private static func serverName(_ number: Int) -> String { number == 1 ? "postgres" : "postgres-\(number)" }
 
     /// Starts the services, then the gateways when the services are ready, then the console.
     private func startServices(of plan: ServicePlan, in context: ServicePlan.Context) async throws {
@@ -234,9 +244,11 @@ actor DevSystem {
     }
 
     /// Supervises PostgreSQL and Redis, which already run, so that they restart when they die.
-    private func superviseServers(postgres: PrivatePostgres, redis: PrivateRedis) async {
+    private func superviseServers(_ redis: PrivateRedis) async {
+        let servers = Dictionary(
+            uniqueKeysWithValues: postgres.enumerated().map { (Self.serverName($0.offset + 1), $0.element) })
         for process in state?.processes ?? [] {
-            if process.name == "postgres" {
+            if let postgres = servers[process.name] {
                 await supervise(process, stopSignal: SIGINT) {
                     try await postgres.restart()
                     return await postgres.process
@@ -321,28 +333,56 @@ actor DevSystem {
     }
 }
 
-/// The database of a system on this machine: one database with a role for each service.
-enum DevDatabase {
-    static let name = "strata"
+/// The databases of a system on this machine: one on each server, with a role for each service.
+struct DevDatabases {
+    private let servers: [PrivatePostgres]
 
-    /// Creates the database and the roles unless they exist, and updates the schema.
-    /// - Returns: A report of the applied changes.
-    static func prepare(on server: PrivatePostgres, _ secrets: Secrets) async throws -> MigrationReport {
-        if try await server.runSQL("SELECT 1 FROM pg_database WHERE datname = '\(name)'").isEmpty {
-            try await server.runSQL("CREATE DATABASE \(name)")
+    private static let name = "strata"
+
+    /// - Parameter servers: The servers in the order of the databases; not empty.
+    init(_ servers: [PrivatePostgres]) { self.servers = servers }
+
+    /// Creates the databases and the roles unless they exist, and updates the schema. Several databases get their names.
+    /// - Returns: Reports of the applied changes.
+    func prepare(_ secrets: Secrets) async throws -> [MigrationReport] {
+        var reports: [MigrationReport] = []
+        for server in servers {
+            if try await server.runSQL("SELECT 1 FROM pg_database WHERE datname = '\(Self.name)'").isEmpty {
+                try await server.runSQL("CREATE DATABASE \(Self.name)")
+            }
+            reports.append(
+                try await DatabaseMigration.run(
+                    url: server.url(database: Self.name), passwords: secrets.rolePasswords))
         }
-        return try await DatabaseMigration.run(
-            url: server.url(database: name),
-            passwords: secrets.rolePasswords)
+        if let list = list.flatMap({ DatabaseList($0) }) { try await DatabaseNaming(AppStores(list)).run() }
+        return reports
     }
 
-    /// Returns the database URL of each service, with the service's own role.
-    static func urls(on server: PrivatePostgres, _ secrets: Secrets) -> [ServiceKind: String] {
+    /// The URL of the first database, as its owner.
+    var url: String { servers[0].url(database: Self.name) }
+
+    /// The names, separated by commas; nil: there is one database.
+    var names: String? {
+        servers.count == 1 ? nil : servers.indices.map(Self.databaseName).joined(separator: ",")
+    }
+
+    /// The databases with their names, as their owner; nil: there is one.
+    var list: String? { servers.count == 1 ? nil : setting { $0.url(database: Self.name) } }
+
+    /// Returns the setting of each service with its databases, with the service's own role.
+    func urls(_ secrets: Secrets) -> [ServiceKind: String] {
         var urls: [ServiceKind: String] = [:]
         for (role, password) in secrets.rolePasswords {
             guard let kind = ServiceKind(rawValue: role.rawValue) else { continue }
-            urls[kind] = server.url(database: name, user: role.name, password: password)
+            urls[kind] = setting { $0.url(database: Self.name, user: role.name, password: password) }
         }
         return urls
     }
+
+    private func setting(_ url: (PrivatePostgres) -> String) -> String {
+        guard servers.count > 1 else { return url(servers[0]) }
+        return zip(servers.indices, servers).map { "\(Self.databaseName($0))=\(url($1))" }.joined(separator: " ")
+    }
+
+    private static func databaseName(_ index: Int) -> String { index == 0 ? "main" : "db\(index + 1)" }
 }

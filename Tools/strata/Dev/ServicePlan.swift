@@ -28,7 +28,7 @@ struct ServicePlan: Equatable, Sendable {
         var clusterSecret: String
         /// The secret that the webhooks service shares with its callers.
         var webhooksSecret: String
-        /// The libpq URL of each service that has a database.
+        /// The libpq URL of each service that has a database; the URLs of several databases with their names.
         var postgresURLs: [ServiceKind: String]
         var redisURL: String
         var certificate: String
@@ -37,6 +37,8 @@ struct ServicePlan: Equatable, Sendable {
         var inherited: [String: String]
         /// The directory in which gateways store rich content, unless the operator has set another one.
         var contentDirectory: String?
+        /// The names of several databases, separated by commas.
+        var databases: String?
     }
 
     /// The instances, in the order in which they are started.
@@ -126,8 +128,8 @@ struct ServicePlan: Equatable, Sendable {
 
     /// The settings of this command. They are not passed on, because services report unknown settings.
     private static let ownKeys: Set<String> = [
-        "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT", "STRATA_HTTPS_PORT",
-        "STRATA_PUBLIC_URL", "STRATA_STRICT",
+        "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_DATABASES", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT",
+        "STRATA_HTTPS_PORT", "STRATA_PUBLIC_URL", "STRATA_STRICT",
         "STRATA_CONVERSATIONS_PASSWORD", "STRATA_METADATA_PASSWORD",
         "STRATA_WEBHOOKS_PASSWORD", "STRATA_CONSOLE_PASSWORD", "STRATA_CONSOLE", "STRATA_CONSOLE_PORT",
         "STRATA_CONSOLE_URL",
@@ -167,6 +169,7 @@ struct ServicePlan: Equatable, Sendable {
             environment["STRATA_TLS_CERTIFICATE"] = context.certificate
             environment["STRATA_TLS_KEY"] = context.key
             environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
+            environment["STRATA_DATABASES"] = context.databases
             if environment["STRATA_DEMO_PAGE"] == nil { environment["STRATA_DEMO_PAGE"] = "true" }
             environment["STRATA_CONTENT_DIRECTORY"] =
                 context.inherited["STRATA_CONTENT_DIRECTORY"] ?? context.contentDirectory

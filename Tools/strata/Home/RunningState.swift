@@ -57,8 +57,10 @@ public struct RunningState: Codable, Equatable, Sendable {
     public var httpsURLs: [String]
     /// The console's address in a browser. nil: the console does not run.
     public var consoleURL: String?
-    /// The libpq URL of the database, as its owner.
+    /// The libpq URL of the first database, as its owner.
     public var databaseURL: String
+    /// All databases with their names, as in `STRATA_DATABASE_URL`. nil: there is one.
+    public var databases: String?
     /// The Redis URL, `redis://127.0.0.1:…`.
     public var redisURL: String
     /// The path of the TLS certificate, PEM. Clients can be configured to trust it.
@@ -69,7 +71,8 @@ public struct RunningState: Codable, Equatable, Sendable {
     /// Creates the description of a system.
     public init(
         pid: Int32, startedAt: Date, publicURL: String, httpURLs: [String], httpsURLs: [String],
-        consoleURL: String? = nil, databaseURL: String, redisURL: String, certificate: String, processes: [Process]
+        consoleURL: String? = nil, databaseURL: String, databases: String? = nil, redisURL: String,
+        certificate: String, processes: [Process]
     ) {
         self.pid = pid
         self.startedAt = startedAt
@@ -78,6 +81,7 @@ public struct RunningState: Codable, Equatable, Sendable {
         self.httpsURLs = httpsURLs
         self.consoleURL = consoleURL
         self.databaseURL = databaseURL
+        self.databases = databases
         self.redisURL = redisURL
         self.certificate = certificate
         self.processes = processes

@@ -17,7 +17,7 @@ struct StrataHome: Sendable, Equatable {
         path = URL(fileURLWithPath: absolute).standardizedFileURL.path(percentEncoded: false).trimmingSuffix("/")
     }
 
-    var postgres: String { path + "/postgres" }
+    var postgres: String { postgres(of: 1) }
     var redis: String { path + "/redis" }
     var logs: String { path + "/logs" }
     var content: String { path + "/content" }
@@ -26,6 +26,10 @@ struct StrataHome: Sendable, Equatable {
     var lock: String { path + "/lock" }
     var secrets: String { path + "/secrets.json" }
     var state: String { path + "/state.json" }
+
+    /// Returns the directory of a database's server.
+    /// - Parameter number: The number of the database, counted from 1.
+    func postgres(of number: Int) -> String { path + (number == 1 ? "/postgres" : "/postgres-\(number)") }
 
     /// Creates the directories. Every user may enter the home, because PostgreSQL may run as another user. Its
     /// confidential files are not readable for others.

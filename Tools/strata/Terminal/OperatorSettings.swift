@@ -30,25 +30,30 @@ struct DatabaseOption: ParsableArguments {
     @Option(
         help: """
             libpq URL of the database, as its owner; or several, as name=url, separated by spaces; or the name of one \
-            of several in STRATA_DATABASE_URL. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running \
-            `strata dev`)
+            of several. (STRATA_DATABASE_URL, or …_FILE; default: those of the running `strata dev`)
             """
     )
     var database: String?
 
     /// Returns the databases: those of the option, of the environment, or of the running system, in this order.
     func list(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) async throws -> DatabaseList {
-        let known = try settings.value("STRATA_DATABASE_URL")
-        if let name = database.flatMap({ DatabaseName($0) }), let all = known.flatMap({ DatabaseList($0) }),
-            all.databases.count > 1
-        {
-            guard let one = all.databases.first(where: { $0.name == name }) else {
-                throw CommandFailure(.usage, "STRATA_DATABASE_URL has no database with the name \(name).")
-            }
-            return DatabaseList(name: one.name, url: one.url)
+        let name = database.flatMap { DatabaseName($0) }
+        if let database, name == nil { return try Self.parse(database) }
+        let all: DatabaseList
+        if let known = try settings.value("STRATA_DATABASE_URL") {
+            all = try Self.parse(known)
+        } else {
+            let state = try await RunningState.ofRunning(in: home)
+            all = try Self.parse(state.databases ?? state.databaseURL)
         }
-        let given = database ?? known
-        let text = if let given { given } else { try await RunningState.ofRunning(in: home).databaseURL }
+        guard let name else { return all }
+        guard let one = all.databases.first(where: { $0.name == name }) else {
+            throw CommandFailure(.usage, "There is no database with the name \(name).")
+        }
+        return DatabaseList(name: one.name, url: one.url)
+    }
+
+    private static func parse(_ text: String) throws -> DatabaseList {
         guard let list = DatabaseList(text) else {
             throw CommandFailure(
                 .configuration, "The database (--database, STRATA_DATABASE_URL) must be \(DatabaseList.expected).")
