@@ -29,12 +29,13 @@ struct BenchCommand: AsyncParsableCommand {
         abstract: "Measures Strata under load, and its parts, each against a baseline of the same run.",
         discussion: """
             Scenarios: chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, \
-            curves. With --url, --app and --key they drive a Strata elsewhere.
+            databases, curves. With --url, --app and --key they drive a Strata elsewhere.
             Parts: wire, rpc, redis, postgres, slow, kit, hostile, webhooks.
             """, version: StrataVersion.description)
 
     enum Part: String, CaseIterable, ExpressibleByArgument {
-        case chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, curves
+        case chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, databases
+        case curves
         case wire, rpc, redis, postgres, slow, kit, webhooks, hostile
 
         /// Scenarios that need only the public API.
@@ -105,6 +106,7 @@ struct BenchCommand: AsyncParsableCommand {
         case .lists: return [try await ListScenario.run(context)]
         case .rest: return [try await RestingScenario.run(context)]
         case .scale: return [try await ScaleScenario.run(context)]
+        case .databases: return [try await DatabasesScenario.run(context)]
         case .curves: return try await CurveScenario.run(context, plots: load.plots ?? "plots")
         case .wire, .rpc, .redis, .postgres, .slow, .kit, .webhooks, .hostile: return nil
         }

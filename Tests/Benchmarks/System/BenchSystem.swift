@@ -12,6 +12,8 @@ import StrataCommand
 final class BenchSystem: Sendable {
     let state: RunningState
     let app: NewApp
+    /// The libpq URL of the app's database, as its owner.
+    let databaseURL: String
     let client: HTTPClient
     /// The settings of the services that differ from the defaults.
     let settings: [String: String]
@@ -37,7 +39,8 @@ final class BenchSystem: Sendable {
     /// - Parameters:
     ///   - settings: Additional settings of the services.
     ///   - limitsStrangers: True to keep the default limit of additions by strangers.
-    ///   - instances: The numbers of instances by the option of `strata dev`: `gateways`, `conversations`, …
+    ///   - instances: The numbers of instances by the option of `strata dev`: `gateways`, `conversations`, …, and
+    ///     of `databases`.
     init(
         settings: [String: String] = [:], limitsStrangers: Bool = false, instances: [String: Int] = [:]
     ) async throws {
@@ -73,27 +76,31 @@ final class BenchSystem: Sendable {
         }
         guard let found else { throw BenchProblem("strata dev did not come up") }
         state = found
+        databaseURL = found.databaseURL
         app = try NewApp(name: "bench")
-        try await AppStore(url: state.databaseURL).insert(app)
+        try await AppStore(url: databaseURL).insert(app)
         if !limitsStrangers {
             try await execute("UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'")
         }
     }
 
-    private init(_ other: BenchSystem, app: NewApp) {
+    private init(_ other: BenchSystem, app: NewApp, databaseURL: String) {
         (state, client, settings, home, process) = (
             other.state, other.client, other.settings, other.home, other.process
         )
         self.app = app
+        self.databaseURL = databaseURL
         tokenPrefix = "\(app.name)-token-"
     }
 
     /// Creates an app, and returns the same system from the view of this app. Only the original may be stopped.
-    /// - Parameter name: A name that is unique within the system.
-    func tenant(_ name: String) async throws -> BenchSystem {
-        let app = try NewApp(name: name)
-        try await AppStore(url: state.databaseURL).insert(app)
-        return BenchSystem(self, app: app)
+    /// - Parameters:
+    ///   - name: A name that is unique within the system.
+    ///   - database: The index of the app's database.
+    func tenant(_ name: String, database: Int = 0) async throws -> BenchSystem {
+        let (app, url) = (try NewApp(name: name), state.databaseURLs[database])
+        try await AppStore(url: url).insert(app)
+        return BenchSystem(self, app: app, databaseURL: url)
     }
 
     func stop() async throws {
@@ -127,7 +134,7 @@ final class BenchSystem: Sendable {
 
     /// Runs a script in the database, as its owner.
     func execute(_ script: String) async throws {
-        var configuration = try PostgresConfiguration(url: state.databaseURL)
+        var configuration = try PostgresConfiguration(url: databaseURL)
         configuration.connections = 1
         try await Migrator(configuration: configuration).execute(script: script)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 public import Foundation
 
 /// The content of `state.json`, in which `strata dev` describes the running system for other commands and tests. Mode
@@ -85,6 +86,11 @@ public struct RunningState: Codable, Equatable, Sendable {
         self.redisURL = redisURL
         self.certificate = certificate
         self.processes = processes
+    }
+
+    /// The libpq URLs of all databases, as their owner.
+    public var databaseURLs: [String] {
+        databases.flatMap { DatabaseList($0) }?.databases.map { $0.url } ?? [databaseURL]
     }
 
     /// Returns the processes of one service, in the order of their numbers.
