@@ -1,11 +1,12 @@
 #!/bin/bash
 # Saves all lasting data into a directory: content.tgz, database.dump, secrets.tgz, and apps' private keys in operator.tgz. The system works meanwhile.
+# Of further databases on the same server: database-NAME.dump. Move no app meanwhile, or it may be in none of the dumps.
 #
 #   deploy/backup.sh DIRECTORY
 #
-# Content goes before the database, so that no message that is restored lacks its content.
+# Content goes before the databases, so that no message that is restored lacks its content.
 set -euo pipefail
-[ $# = 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+[ $# = 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 umask 077
 mkdir -p "$1"
 directory=$(cd "$1" && pwd)
@@ -20,7 +21,15 @@ save() { # save NAME COMMAND…
 }
 
 save content.tgz compose run --rm --no-deps -T --entrypoint tar gateway -C /var/lib/strata/content -cz .
+others=$(compose exec -T postgres psql -U strata -d strata -XAtc \
+    "SELECT datname FROM pg_database WHERE NOT datistemplate AND datname NOT IN ('postgres', 'strata')" </dev/null)
 save database.dump compose exec -T postgres pg_dump -U strata -Fc strata
+for name in $others; do save "database-$name.dump" compose exec -T postgres pg_dump -U strata -Fc "$name"; done
+# Dumps of databases that do not exist any more.
+for file in "$directory"/database-*.dump; do
+    name=${file##*/database-}
+    grep -qxF "${name%.dump}" <<<"$others" || rm -f "$file"
+done
 save secrets.tgz compose run --rm --no-deps -T --entrypoint tar secrets --numeric-owner -C /run/strata -cz .
 save operator.tgz compose run --rm --no-deps -T --entrypoint tar strata -C /var/lib/strata/home -cz .
 ls -l "$directory"

@@ -20,14 +20,26 @@ if [ -n "$(docker volume ls -q --filter "label=com.docker.compose.project=$proje
     exit 73
 fi
 
+# Further databases, by name.
+others=()
+for file in "$directory"/database-*.dump; do
+    [ ! -e "$file" ] || { name=${file##*/database-} && others+=("${name%.dump}"); }
+done
+
 # The passwords first: the database gets them when it is made.
 compose run --rm --no-deps -T --entrypoint tar secrets --numeric-owner -C /run/strata -xpz <"$directory/secrets.tgz"
 compose up -d --no-build --wait postgres
-# Makes the roles, which a dump of one database does not have; the dump replaces everything else that this makes.
+create() { compose exec -T postgres createdb -U strata --maintenance-db=template1 "$1" </dev/null; }
+for name in "${others[@]}"; do create "$name"; done
+# Makes the roles, which a dump of one database does not have; the dumps replace everything else that this makes.
 compose run --rm --no-deps -T migrate </dev/null
-compose exec -T postgres dropdb -U strata --maintenance-db=template1 strata
-compose exec -T postgres createdb -U strata --maintenance-db=template1 strata
-compose exec -T postgres pg_restore -U strata -d strata --no-owner --single-transaction <"$directory/database.dump"
+restore() { # restore NAME FILE
+    compose exec -T postgres dropdb -U strata --maintenance-db=template1 "$1" </dev/null
+    create "$1"
+    compose exec -T postgres pg_restore -U strata -d "$1" --no-owner --single-transaction <"$2"
+}
+restore strata "$directory/database.dump"
+for name in "${others[@]}"; do restore "$name" "$directory/database-$name.dump"; done
 compose run --rm --no-deps -T --entrypoint tar gateway -C /var/lib/strata/content -xz <"$directory/content.tgz"
 compose run --rm --no-deps -T --entrypoint tar strata -C /var/lib/strata/home -xz <"$directory/operator.tgz"
 compose up -d --no-build --wait
