@@ -55,7 +55,7 @@ public struct Databases<Part: Sendable>: Sendable {
     ///   failure with the code `absence`.
     public func find<Answer: Sendable>(
         unless absence: Failure.Code, _ body: @escaping @Sendable (Member) async throws(Failure) -> Answer
-    ) async throws(Failure) -> Result {
+    ) async throws(Failure) -> Answer {
         let outcome = await withTaskGroup(
             of: Result<Answer, Failure>.self, returning: Result<Answer, Failure>.self
         ) { group in
