@@ -30,7 +30,8 @@ public final class ConversationsService: StrataService {
         let parts = try settings.postgres.databases.map { target in
             (name: target.name, part: try DatabaseStack(target, settings: settings, redis: redis, logger: logger))
         }
-        let stacks = Databases(parts, directory: try AppDirectory.make(settings.postgres, for: Self.name, logger: logger))
+        let directory = try AppDirectory.make(settings.postgres, for: Self.name, logger: logger)
+        let stacks = Databases(parts, directory: directory)
         (self.stacks, self.redis) = (stacks, redis)
         let reports = ReportHandler(
             Databases(parts.map { (name: $0.name, part: $0.part.database) }, directory: stacks.directory),

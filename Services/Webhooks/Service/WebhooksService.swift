@@ -32,7 +32,8 @@ public final class WebhooksService: StrataService {
         let parts = try settings.postgres.databases.map { target in
             (name: target.name, part: try WebhooksStack(target, settings: settings, group: loops, logger: logger))
         }
-        let stacks = Databases(parts, directory: try AppDirectory.make(settings.postgres, for: Self.name, logger: logger))
+        let directory = try AppDirectory.make(settings.postgres, for: Self.name, logger: logger)
+        let stacks = Databases(parts, directory: directory)
         server = RPCServer(
             DatabaseRouter(
                 parts.map { (name: $0.name, router: CallRouter([$0.part.handler], logger: logger)) }, spanning: nil,
