@@ -25,9 +25,14 @@ struct SessionHandler: CallHandler {
 
     private func findSession(_ request: ProtoFindSessionRequest, in context: RPCContext) async throws -> ProtoSession {
         let (digest, deadline) = ([UInt8](request.tokenDigest), context.deadline)
-        let (name, session) = try await find(request.appID, unless: .authenticationRequired, deadline: deadline) {
+        var (name, session) = try await find(request.appID, unless: .authenticationRequired, deadline: deadline) {
             member throws(Failure) in
             (member.name, try await member.part.sessions.find(digest, deadline: deadline))
+        }
+        // During a move of the app, two databases have the session.
+        let home = try await databases.member(of: session.app, deadline: deadline)
+        if home.name != name {
+            (name, session) = (home.name, try await home.part.sessions.find(digest, deadline: deadline))
         }
         return .with {
             $0.appID = Data(session.app)
@@ -100,10 +105,10 @@ struct SessionHandler: CallHandler {
     }
 
     /// Runs `body` for the app's database, or for all databases if the request names no app, until one succeeds.
-    private func find<Result: Sendable>(
+    private func find<Answer: Sendable>(
         _ app: Data, unless absence: Failure.Code, deadline: ContinuousClock.Instant,
-        _ body: @escaping @Sendable (Databases<DatabaseStack>.Member) async throws(Failure) -> Result
-    ) async throws -> Result {
+        _ body: @escaping @Sendable (Databases<DatabaseStack>.Member) async throws(Failure) -> Answer
+    ) async throws -> Answer {
         guard app.isEmpty else {
             return try await body(databases.member(of: AppID(contract: app), deadline: deadline))
         }

@@ -9,9 +9,8 @@ package import StrataModel
 /// Brings every published change, in order and once, to the event loops that have sockets for it.
 ///
 /// A gateway has one instance for each database, confined to the event loop on which its Redis subscriber delivers. It
-/// knows which loops
-/// need which conversation, user, or presence, and it puts the changes of each conversation in order. It reads missing
-/// changes from the log after a gap, after a lost Redis connection, and by comparing heads regularly
+/// knows which loops need which conversation, user, or presence, and it puts the changes of each conversation in order.
+/// It reads missing changes from the log after a gap, after a lost Redis connection, and by comparing heads regularly
 /// (docs/architecture.md §6).
 ///
 /// All state is accessed on `loop` only; methods that can be called from other threads say so. `@unchecked Sendable`

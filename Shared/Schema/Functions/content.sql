@@ -199,7 +199,8 @@ BEGIN
         ORDER BY y.unreferenced_since LIMIT p_limit FOR UPDATE SKIP LOCKED);
     RETURN QUERY
     SELECT x.id FROM conversations.content x
-    WHERE x.unreferenced_since < now() - age AND x.is_doomed AND NOT conversations.is_away(x.app_id) ORDER BY x.unreferenced_since LIMIT p_limit;
+    WHERE x.unreferenced_since < now() - age AND x.is_doomed AND NOT conversations.is_away(x.app_id)
+    ORDER BY x.unreferenced_since LIMIT p_limit;
 END
 $$;
 

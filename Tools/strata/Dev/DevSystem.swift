@@ -342,7 +342,8 @@ struct DevDatabases {
     /// - Parameter servers: The servers in the order of the databases; not empty.
     init(_ servers: [PrivatePostgres]) { self.servers = servers }
 
-    /// Creates the databases and the roles unless they exist, and updates the schema. Several databases get their names.
+    /// Creates the databases and the roles unless they exist, updates the schema, and gives several databases their
+    /// names.
     /// - Returns: Reports of the applied changes.
     func prepare(_ secrets: Secrets) async throws -> [MigrationReport] {
         var reports: [MigrationReport] = []
