@@ -48,6 +48,20 @@ BEGIN
 END
 $$;
 
+-- Suspends an app permanently and marks it as being deleted. Returns false if it is being moved to another database.
+CREATE OR REPLACE FUNCTION conversations.begin_app_deletion(p_app uuid) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- A move begins under the same lock.
+    PERFORM FROM conversations.app a WHERE a.id = p_app FOR UPDATE;
+    PERFORM FROM conversations.app_move m WHERE m.app_id = p_app AND m.state <> 'moved';
+    IF FOUND THEN RETURN false; END IF;
+    UPDATE conversations.app a SET suspended = true, deleting_since = coalesce(a.deleting_since, now())
+    WHERE a.id = p_app;
+    RETURN true;
+END
+$$;
+
 -- Deletes conversations of an app in a range of rows, with up to `p_most` rows of each table. Returns the number of
 -- deleted rows; NULL: the range has no conversation that is not locked.
 CREATE OR REPLACE FUNCTION conversations.delete_app_conversations(p_app uuid, p_first tid, p_last tid, p_most bigint)

@@ -141,14 +141,14 @@ BEGIN
 END
 $$;
 
--- In the source: begins a move, or finds the one to the same database. Returns false if the app does not live here, or
--- is being moved to another database.
+-- In the source: begins a move, or finds the one to the same database. Returns false if the app does not live here, is
+-- being deleted, or is being moved to another database.
 CREATE OR REPLACE FUNCTION conversations.begin_move(p_app uuid, p_target text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known record;
 BEGIN
-    PERFORM FROM conversations.app a WHERE a.id = p_app FOR UPDATE;
+    PERFORM FROM conversations.app a WHERE a.id = p_app AND a.deleting_since IS NULL FOR UPDATE;
     IF NOT FOUND THEN RETURN false; END IF;
     SELECT m.state, m.other INTO known FROM conversations.app_move m WHERE m.app_id = p_app;
     IF FOUND THEN RETURN known.state IN ('copying', 'paused') AND known.other = p_target; END IF;

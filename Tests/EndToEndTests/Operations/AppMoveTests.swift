@@ -180,6 +180,23 @@ extension EndToEnd {
             try await scene.move.run()
         }
 
+        @Test("an app that is being moved is not deleted, and one that is being deleted is not moved")
+        func deleted() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            _ = try await app.signIn("ana")
+            let scene = try Scene(app, cluster)
+            try await interrupt(scene.move, after: .begun)
+            let deletion = AppDeletion(store: scene.move.source.store, app: app.app.id)
+            let failure = await #expect(throws: CommandFailure.self) { _ = try await deletion.run() }
+            #expect(failure?.status == .temporary)
+            try await scene.move.undo()
+            try await scene.sql(
+                "SELECT conversations.begin_app_deletion('\(app.app.id)')", in: scene.move.source)
+            let refusal = await #expect(throws: CommandFailure.self) { try await scene.move.run() }
+            #expect(refusal?.status == .usage)
+        }
+
         @Test("no message is lost, duplicated or reordered while an app moves, and its sockets reconnect with 1001")
         func busy() async throws {
             let cluster = try await Self.starting.value

@@ -51,9 +51,16 @@ struct AppDeletion: Sendable {
     /// Suspends the app, deletes all of its data, and finally deletes the app.
     /// - Parameter progress: Called from time to time with the number of deleted rows.
     /// - Returns: The number of deleted rows.
+    /// - Throws: ``CommandFailure`` if the app is being moved to another database.
     func run(progress: (Int64) -> Void = { _ in }) async throws -> Int64 {
         try await store.withConnection(patience: Self.patience) { connection in
-            _ = try await connection.query(BeginAppDeletion(app: app), deadline: .now + .seconds(60))
+            let begun = try await connection.query(BeginAppDeletion(app: app), deadline: .now + .seconds(60))
+            guard begun.first?.isBegun == true else {
+                throw CommandFailure(
+                    .temporary,
+                    "The app is being moved to another database. Finish the move, or undo it: \(OwnCommand.name) app move."
+                )
+            }
             var rows: Int64 = 0
             while true {
                 // Read the remaining grace before the pass. An empty pass is final only if no rows could be added after
@@ -120,13 +127,13 @@ struct BeginAppDeletion: PostgresQuery {
 
     static let statement = Statement(
         "app.deletion.begin",
-        sql: """
-            UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now())
-            WHERE id = $1
-            """,
-        isIdempotent: true)
+        sql: "SELECT conversations.begin_app_deletion($1) AS is_begun", isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
+
+    struct Row: Decodable {
+        let isBegun: Bool
+    }
 }
 
 struct ReadAppDeletionAge: PostgresQuery {

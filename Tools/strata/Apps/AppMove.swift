@@ -137,7 +137,7 @@ struct AppMove: Sendable {
             throw CommandFailure(
                 .usage,
                 from.other.map { "The app is being moved to \($0). Finish that move, or undo it." }
-                    ?? "The app does not live in \(source.name).")
+                    ?? "The app is being deleted, or does not live in \(source.name).")
         }
         let facts = try await facts(link.source)
         let expected = try await link.target.query(
