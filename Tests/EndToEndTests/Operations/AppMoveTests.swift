@@ -197,8 +197,15 @@ extension EndToEnd {
             #expect(refusal?.status == .usage)
         }
 
-        @Test("no message is lost, duplicated or reordered while an app moves, and its sockets reconnect with 1001")
-        func busy() async throws {
+        /// What happens during a move.
+        enum Disturbance: String, CaseIterable, Sendable {
+            case none, commandKilled, serviceKilled
+        }
+
+        @Test(
+            "no message is lost, duplicated or reordered while an app moves, and its sockets reconnect with 1001",
+            arguments: Disturbance.allCases)
+        func busy(_ disturbance: Disturbance) async throws {
             let cluster = try await Self.starting.value
             let app = try await cluster.app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
@@ -218,7 +225,7 @@ extension EndToEnd {
                 }
                 return sent
             }()
-            try await scene.move.run()
+            try await run(scene.move, disturbance, cluster)
             isDone.withLock { $0 = true }
             let all = try await sent
             #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1001)
@@ -235,6 +242,38 @@ extension EndToEnd {
             let again = try await ben.open()
             try await ana.send("live", to: conversation)
             try await again.message("live")
+        }
+
+        /// Moves the app, and begins again when the move is interrupted.
+        private func run(_ move: AppMove, _ disturbance: Disturbance, _ cluster: Cluster) async throws {
+            var move = move
+            switch disturbance {
+            case .none: try await move.run()
+            case .commandKilled:
+                // Each attempt goes a little further.
+                for attempt in 1... {
+                    let reports = Mutex(0)
+                    move.report = { _ in
+                        let count = reports.withLock { reports in
+                            reports += 1
+                            return reports
+                        }
+                        if count == attempt * 5 { throw Interruption() }
+                    }
+                    do { return try await move.run() } catch is Interruption {}
+                }
+            case .serviceKilled:
+                let service = cluster.instances(of: .conversations)[0]
+                move.report = { progress in
+                    switch progress {
+                    case .complete(.begun): await service.kill()
+                    case .complete(.switched): try await service.start()
+                    case .complete, .rows: break
+                    }
+                }
+                try await move.run()
+                try await service.awaitReady()
+            }
         }
 
         /// Sends a message, again with the same id until it has arrived.
