@@ -16,12 +16,15 @@ package protocol TestSystem: Sendable {
 extension TestSystem {
     package func client(_ gateway: Int = 0) -> ProtocolClient { client(gateway, .v3) }
 
-    package func app() async throws -> TestApp {
+    /// Creates an app.
+    /// - Parameter database: The URL of its database. nil: ``databaseURL``.
+    package func app(in database: String? = nil) async throws -> TestApp {
+        let url = database ?? databaseURL
         let key = try await TestApp.key.value
         let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)
-        try await AppStore(url: databaseURL).insert(app)
+        try await AppStore(url: url).insert(app)
         // Tests add a user to more conversations per hour than the default limit allows.
-        try await Migrator(configuration: PostgresConfiguration(url: databaseURL))
+        try await Migrator(configuration: PostgresConfiguration(url: url))
             .execute(script: "UPDATE conversations.app SET stranger_additions = 10000 WHERE id = '\(app.id)'")
         return TestApp(system: self, app: app, privateKey: key.privateKey, privateKeyFile: key.privateKeyFile)
     }

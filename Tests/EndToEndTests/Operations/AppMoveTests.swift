@@ -272,7 +272,6 @@ extension EndToEnd {
                     }
                 }
                 try await move.run()
-                try await service.awaitReady()
             }
         }
 
