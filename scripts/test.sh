@@ -131,7 +131,7 @@ take_turn() {
 }
 
 # Suites of EndToEndTests that take as long as the other ones of it together.
-suites='(AppDeletion|Authorization|Chat|ContentMessage|Demo|LargeAnswer|LargeReplay)Tests'
+suites='(AppDeletion|AppMove|Authorization|Chat|ContentMessage|Demo|LargeAnswer|LargeReplay)Tests'
 # Suites of EndToEndTests that measure bounds and times, which a busy machine disturbs.
 alone='(AnswerLimit|ByteLimit|Clock|ConnectionLimit|Fuzz|SlowReader|SocketLimit)Tests'
 own='ConformanceTests|EndToEndTests|FaultTests'

@@ -29,6 +29,9 @@ struct AppMove: Sendable {
     let app: UUID
     let source: AppStores.Member
     let target: AppStores.Member
+    /// The time from the copy to the pause, in which every service reads that the target records the app's changes for
+    /// its webhooks.
+    var recording = RecordedApps.lifetime
     /// The time from the pause to the switch, in which the directories of all processes expire.
     var lease = AppDirectory.lifetime + .milliseconds(200)
     /// The time from the switch to the deletion of the source's rows, in which gateways close the app's sockets.
@@ -67,8 +70,7 @@ struct AppMove: Sendable {
                 try await copy(link)
                 let copiedAt = ContinuousClock.now
                 try await catchUp(link, below: Self.fewChanges)
-                // Every service has then read that the target records the app's changes for its webhooks.
-                try await Task.sleep(until: copiedAt + RecordedApps.lifetime, clock: .continuous)
+                try await Task.sleep(until: copiedAt + recording, clock: .continuous)
                 try await catchUp(link, below: Self.fewChanges)
                 try await report(.complete(.caughtUp))
                 try await setState("paused")
