@@ -32,7 +32,7 @@ extension EndToEnd {
                 let stores = AppStores(try #require(DatabaseList(cluster.databases.list())))
                 (self.cluster, self.app) = (cluster, app)
                 var move = AppMove(app: app.app.id, source: stores.all[2], target: stores.all[0])
-                // These tests have no webhooks.
+                // No test awaits webhooks right after the move.
                 (move.recording, move.grace) = (.zero, .zero)
                 self.move = move
             }

@@ -10,7 +10,8 @@ import TestTiers
 import Testing
 
 /// Tests webhook deliveries under faults. Users write, processes and servers end and hang, and the receiver fails at
-/// times. Afterwards every acknowledged change must have been delivered.
+/// times. With several databases, the app moves to another one and back. Afterwards every acknowledged change must have
+/// been delivered.
 @Suite("webhooks under faults", .serialized, .long)
 struct WebhookFaultTests {
     private static let size = Cluster.Size(
@@ -52,7 +53,10 @@ struct WebhookFaultTests {
                         (conversation.id, try await write(to: conversation, as: writer) { end.isSet.withLock { $0 } })
                     }
                 }
-                do { try await breakThings(in: cluster, receiver) } catch {
+                do {
+                    try await breakThings(in: cluster, receiver)
+                    try await moveAround(app, in: cluster)
+                } catch {
                     end.isSet.withLock { $0 = true }
                     throw error
                 }
@@ -159,6 +163,25 @@ struct WebhookFaultTests {
         try await kill(.conversations, 1)
         for process in cluster.instances(of: .webhooks) { try await process.start() }
         try await Task.sleep(for: period)
+    }
+
+    /// Moves the app to another database and back, and kills a service at each time.
+    private func moveAround(_ app: TestApp, in cluster: Cluster) async throws {
+        let names = cluster.databases.names
+        guard let first = names.first, let last = names.last, first != last else { return }
+        let moves: [(target: String, killed: ServiceProcess.Kind)] = [(first, .webhooks), (last, .conversations)]
+        for (target, kind) in moves {
+            let launch = Launch(
+                try Executables.find("strata"),
+                arguments: ["app", "move", "--database", cluster.databases.list(), app.id, target])
+            async let move = ChildProcess.run(launch)
+            let process = cluster.instances(of: kind)[0]
+            await process.kill()
+            try await Task.sleep(for: .seconds(2))
+            try await process.start()
+            let result = try await move
+            #expect(result.isSuccess, "\(result.output)")
+        }
     }
 
     // MARK: Judging
