@@ -174,7 +174,7 @@ struct WebhookFaultTests {
             let launch = Launch(
                 try Executables.find("strata"),
                 arguments: ["app", "move", "--database", cluster.databases.list(), app.id, target])
-            async let move = ChildProcess.run(launch)
+            async let move = ChildProcess.run(launch, timeout: .seconds(300))
             let process = cluster.instances(of: kind)[0]
             await process.kill()
             try await Task.sleep(for: .seconds(2))
