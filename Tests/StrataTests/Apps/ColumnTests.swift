@@ -53,7 +53,9 @@ enum Queries {
         QueryCheck(
             ReceiveApp(
                 app: app,
-                facts: MoveFacts(epoch: "e", logBegin: "-infinity", clock: Date(), delivery: 1, number: 1))),
+                facts: MoveFacts(
+                    epoch: "e", logBegin: "-infinity", clock: PostgresTimestamp(microseconds: 0), delivery: 1, number: 1
+                ))),
         QueryCheck(CleanMove(app: app, relation: "conversations.app", key: "id", block: 0)),
         QueryCheck(EndMove(app: app)),
     ]

@@ -44,7 +44,7 @@ struct AppMove: Sendable {
     /// The number of rows in one copy, and about their size in bytes.
     private static let (mostRows, mostBytes): (Int64, Int64) = (1000, 4 << 20)
     /// The maximum difference of the databases' clocks. A replay begins by time, with a margin of 30 s.
-    private static let clockSkew: TimeInterval = 2
+    private static let clockSkew = Duration.seconds(2)
     /// The timeout of statements that copy rows.
     private static let patience = Duration.seconds(120)
     /// The timeout of statements for which others wait, and the number of attempts.
@@ -164,13 +164,18 @@ struct AppMove: Sendable {
                 .configuration, "The databases have different tables. First run: \(OwnCommand.name) migrate")
         }
         let (before, own, after) = (
-            try await facts(link.source).clock, try await facts(link.target).clock, try await facts(link.source).clock
+            try await clock(link.source), try await clock(link.target), try await clock(link.source)
         )
-        guard own > before.addingTimeInterval(-Self.clockSkew), own < after.addingTimeInterval(Self.clockSkew) else {
+        guard own > before - Self.clockSkew, own < after + Self.clockSkew else {
             throw CommandFailure(
                 .configuration,
-                "The clocks of the databases differ by more than \(Int(Self.clockSkew)) s. Correct them.")
+                "The clocks of the databases differ by more than \(Self.clockSkew.components.seconds) s. Correct them.")
         }
+    }
+
+    /// Returns the time of a database, since 1970.
+    private func clock(_ database: PostgresPool) async throws -> Duration {
+        .microseconds(try await facts(database).clock.microseconds)
     }
 
     private func facts(_ database: PostgresPool) async throws -> MoveFacts {

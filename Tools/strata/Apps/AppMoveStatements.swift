@@ -25,7 +25,7 @@ struct MoveFacts: Decodable, Equatable {
     let epoch: String
     /// The beginning of the log, in PostgreSQL's notation.
     let logBegin: String
-    let clock: Date
+    let clock: PostgresTimestamp
     /// The last numbers of deliveries and of events.
     let delivery: Int64
     let number: Int64
