@@ -198,7 +198,7 @@ extension EndToEnd {
             #expect(refusal?.status == .usage)
         }
 
-        /// What happens during a move.
+        /// An event during a move.
         enum Disturbance: String, CaseIterable, Sendable {
             case none, commandKilled, serviceKilled
         }
