@@ -187,7 +187,8 @@ let checks: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "SeededRandom", "FuzzValues", "DatabaseKit", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "ChatExample",
+            "SeededRandom", "FuzzValues", "DatabaseKit", "ServiceKit", "Gateway", "StrataModel", "StrataKit",
+            "ChatExample",
             "KitClient", "RPC",
             "TestCluster", "TestSupport",
             "ProtocolClient",
