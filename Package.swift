@@ -202,8 +202,8 @@ let checks: [Target] = [
     tests(
         "FaultTests",
         [
-            "SeededRandom", "NetKit", "Soak", "KitClient", "RPC", "TestCluster", "TestSupport", "ProtocolClient",
-            "StrataCommand", "LocalServers", grdb,
+            "SeededRandom", "NetKit", "DatabaseKit", "Soak", "KitClient", "RPC", "TestCluster", "TestSupport",
+            "ProtocolClient", "StrataCommand", "LocalServers", grdb,
         ]),
     tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
     .executableTarget(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 import LocalServers
 import NetKit
 import ProtocolClient
@@ -9,6 +10,7 @@ import TestCluster
 import TestSupport
 
 @testable import Soak
+@testable import StrataCommand
 
 extension Fault {
     /// Injects the fault, waits, and ends it.
@@ -48,6 +50,7 @@ extension Fault {
         case .databaseClockBehind: try await jump(cluster.surroundings.databaseClock, by: -20, for: period)
         case .readersStop: try await stopReaders(of: load, for: period)
         case .hostileUsers: try await letHarm(load, on: cluster, for: period, &generator)
+        case .appMoved: try await move(load.app, in: cluster.databases, for: period)
         case .rollingRestart:
             for process in cluster.processes {
                 await process.end()
@@ -168,6 +171,29 @@ extension Fault {
             // On a slow machine preparations take longer. Another fault may prevent an attack entirely.
             _ = await load.recorder.hasAllHostilities(within: period + .seconds(20))
             group.cancelAll()
+        }
+    }
+
+    // MARK: Databases
+
+    /// Moves an app to another database, and back after a time. A move that another fault interrupts is repeated.
+    private func move(_ app: TestApp, in databases: ClusterDatabases, for period: Duration) async throws {
+        guard let list = DatabaseList(databases.list()), let other = AppStores(list).all.first,
+            let home = AppStores(list).all.last, other.name != home.name
+        else { return }
+        for (source, target) in [(home, other), (other, home)] {
+            var move = AppMove(app: app.app.id, source: source, target: target)
+            move.grace = .zero
+            let end = ContinuousClock.now + Waiting.limit + period
+            while true {
+                do {
+                    try await move.run()
+                    break
+                } catch  where ContinuousClock.now < end {
+                    try await Task.sleep(for: .milliseconds(200))
+                }
+            }
+            try await Task.sleep(for: period)
         }
     }
 

@@ -17,6 +17,7 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case hostileUsers
     // Add new cases at the end: the seed of a trial is derived from the index of its case.
     case webhooksKilled, webhooksHangs
+    case appMoved
 
     /// The groups of mutually exclusive faults.
     static let groups: [[Fault]] = [
@@ -26,13 +27,17 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         [.webhooksKilled, .webhooksHangs], [.redisKilled, .redisHangs],
         [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull],
         [.readersStop], [.hostileUsers], [.connectionsCut, .networkSlow, .networkLossy, .networkDivided],
-        [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
+        // A move must be begun anew after a change of the epoch.
+        [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind, .appMoved],
     ]
 
     static let possible = allCases.filter { $0.obstacle == nil }
 
     /// The reason why this machine cannot inject the fault; nil if it can.
-    var obstacle: String? { facility?.obstacle }
+    var obstacle: String? {
+        if case .appMoved = self, Cluster.defaultDatabases == 1 { return "needs STRATA_TEST_DATABASES=2" }
+        return facility?.obstacle
+    }
 
     private var facility: Facility? {
         switch self {
@@ -76,6 +81,7 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .hostileUsers: "hostile users"
         case .webhooksKilled: "an instance of webhooks is killed"
         case .webhooksHangs: "an instance of webhooks hangs"
+        case .appMoved: "the app moves to another database and back"
         }
     }
 }
