@@ -189,7 +189,8 @@ extension Fault {
                 do {
                     try await move.run()
                     break
-                } catch  where ContinuousClock.now < end {
+                } catch {
+                    guard .now < end else { throw error }
                     try await Task.sleep(for: .milliseconds(200))
                 }
             }
