@@ -3,6 +3,7 @@ import Contracts
 import DatabaseKit
 import Logging
 import Postgres
+import RPC
 import Redis
 import ServiceKit
 import ServiceLifecycle

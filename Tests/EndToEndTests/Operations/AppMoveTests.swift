@@ -5,7 +5,6 @@ import Foundation
 import LocalServers
 import Postgres
 import ProtocolClient
-import StrataModel
 import Synchronization
 import TestCluster
 import TestSupport

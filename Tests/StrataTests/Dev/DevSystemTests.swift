@@ -119,11 +119,11 @@ struct DevSystemTests {
             let state = try stage.state
             #expect(state.instances(of: "postgres").map(\.name) == ["postgres", "postgres-2"])
             let list = try #require(DatabaseList(try #require(state.databases)))
-            #expect(list.databases.map { $0.name.description } == ["main", "db2"])
+            #expect(list.databases.map { "\($0.name)" } == ["main", "db2"])
             #expect(list.databases[0].url == state.databaseURL)
             for (name, url) in list.databases {
                 let identity = try await AppStore(url: url).query(ReadDatabaseIdentity()).first
-                #expect(identity?.name == name.description)
+                #expect(identity?.name == "\(name)")
             }
             await stage.system.stop()
         }

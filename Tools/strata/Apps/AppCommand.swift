@@ -93,7 +93,7 @@ struct AppListCommand: AsyncParsableCommand {
         let stores = try await database.stores(in: StrataHome())
         var rows: [Row] = []
         for member in stores.all {
-            let name = stores.all.count > 1 ? member.name.description : nil
+            let name = stores.all.count > 1 ? "\(member.name)" : nil
             rows += try await member.store.list()
                 .map { app in
                     Row(
