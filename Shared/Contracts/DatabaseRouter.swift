@@ -4,6 +4,7 @@ public import NIOCore
 public import RPC
 public import StrataModel
 import SwiftProtobuf
+import Synchronization
 
 /// Passes each call to the handlers of one database:
 /// - The database that the request names (``DatabaseRequest``).
@@ -19,23 +20,28 @@ public struct DatabaseRouter: Sendable {
     private let indexes: [DatabaseName: Int]
     /// The handlers of calls that concern several databases.
     private let spanning: CallRouter?
+    private let room: CallRoom
     private let locate: Locate
 
     /// Creates a router for a single database.
     public init(_ router: CallRouter, spanning: CallRouter? = nil) {
-        self.init([(.main, router)], spanning: spanning) { _, _ in nil }
+        self.init([(.main, router)], spanning: spanning, mostCalls: .max) { _, _ in nil }
     }
 
     /// Creates a router.
     /// - Parameters:
     ///   - databases: the handlers of each database, not empty. All have handlers of the same methods.
     ///   - spanning: the handlers of calls that concern several databases.
+    ///   - mostCalls: the maximum number of calls in progress for one of several databases. A further call fails as
+    ///     overloaded, so a database that does not answer leaves room for the calls of the others.
     public init(
-        _ databases: [(name: DatabaseName, router: CallRouter)], spanning: CallRouter?, locate: @escaping Locate
+        _ databases: [(name: DatabaseName, router: CallRouter)], spanning: CallRouter?, mostCalls: Int,
+        locate: @escaping Locate
     ) {
         routers = databases.map { $0.router }
         indexes = Dictionary(databases.enumerated().map { ($1.name, $0) }) { first, _ in first }
         self.spanning = spanning
+        room = CallRoom(databases: databases.count, most: mostCalls)
         self.locate = locate
     }
 
@@ -50,7 +56,9 @@ public struct DatabaseRouter: Sendable {
             .answering(context) {
                 let scope = try routers[0].scope(of: context.method, payload: payload)
                 let index = try await index(for: scope, until: context.deadline)
-                return try await routers[index].handleCall(context, payload: payload)
+                return try await room.run(of: index) {
+                    try await routers[index].handleCall(context, payload: payload)
+                }
             }
     }
 
@@ -63,6 +71,29 @@ public struct DatabaseRouter: Sendable {
         }
         guard let app = scope.app else { return 0 }
         return try await locate(app, deadline) ?? 0
+    }
+}
+
+/// The calls in progress of each database.
+private final class CallRoom: Sendable {
+    private let counts: Mutex<[Int]>
+    private let most: Int
+
+    init(databases: Int, most: Int) {
+        counts = Mutex(Array(repeating: 0, count: databases))
+        self.most = most
+    }
+
+    /// Runs a call of a database, unless the database has its maximum number of calls in progress.
+    func run<Answer>(of database: Int, _ body: () async throws -> Answer) async throws -> Answer {
+        let begins = counts.withLock { counts in
+            guard counts[database] < most else { return false }
+            counts[database] += 1
+            return true
+        }
+        guard begins else { throw RPCError.overloaded }
+        defer { counts.withLock { $0[database] -= 1 } }
+        return try await body()
     }
 }
 
