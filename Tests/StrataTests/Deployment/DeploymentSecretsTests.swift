@@ -47,6 +47,20 @@ struct DeploymentSecretsTests {
         }
     }
 
+    @Test("with several databases, each URL is a list")
+    func lists() async throws {
+        try await withTemporaryDirectory { directory in
+            var places = DeploymentSecrets.Places()
+            places.databases = ["main=one:5432/strata", "second=two:5433/strata"]
+                .compactMap { DeploymentSecrets.Database($0) }
+            _ = try DeploymentSecrets(directory: directory, places: places).ensure()
+            let login = "postgresql://strata_metadata:\(try read("\(directory)/owner/metadata-password"))"
+            #expect(
+                try read("\(directory)/metadata/url")
+                    == "main=\(login)@one:5432/strata second=\(login)@two:5433/strata")
+        }
+    }
+
     @Test("each directory has a separate group, and only that group can read it", .enabled(if: getuid() == 0))
     func groups() async throws {
         try await withTemporaryDirectory { directory in

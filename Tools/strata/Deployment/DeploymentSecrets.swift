@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import RPC
 import Schema
+import StrataModel
 
 /// The credentials of a deployment's containers: one directory, with a subdirectory for each group of readers.
 ///
@@ -60,11 +61,29 @@ struct DeploymentSecrets {
         /// The address of PostgreSQL, `host:port`.
         var postgres = "postgres:5432"
         var database = "strata"
+        /// Several databases, in place of `database`.
+        var databases: [Database] = []
         var owner = "strata"
         /// The address of Redis, `host:port`.
         var redis = "redis:6379"
         /// The names and addresses that the certificate covers.
         var hosts = ["localhost", "127.0.0.1", "::1", "edge"]
+    }
+
+    /// One of several databases.
+    struct Database: Equatable {
+        let name: DatabaseName
+        /// The address of PostgreSQL, `host:port`.
+        let postgres: String
+        let database: String
+
+        /// Parses `name=host:port/database`; nil: the text is none.
+        init?(_ text: some StringProtocol) {
+            let parts = text.split(separator: "=", maxSplits: 1)
+            let place = parts.last.map { $0.split(separator: "/", maxSplits: 1) } ?? []
+            guard parts.count == 2, place.count == 2, let name = DatabaseName(String(parts[0])) else { return nil }
+            (self.name, postgres, database) = (name, String(place[0]), String(place[1]))
+        }
     }
 
     let directory: String
@@ -159,8 +178,12 @@ struct DeploymentSecrets {
 
     // MARK: URLs
 
+    /// Returns the URL of the database, or those of several with their names.
     private func databaseURL(user: String, password: String) -> String {
-        "postgresql://\(user):\(Self.escaped(password))@\(places.postgres)/\(Self.escaped(places.database))"
+        let login = "postgresql://\(user):\(Self.escaped(password))"
+        guard !places.databases.isEmpty else { return "\(login)@\(places.postgres)/\(Self.escaped(places.database))" }
+        return places.databases.map { "\($0.name)=\(login)@\($0.postgres)/\(Self.escaped($0.database))" }
+            .joined(separator: " ")
     }
 
     /// Escapes a text for a URL. Generated secrets need no escaping, but an operator's may.
@@ -185,25 +208,42 @@ struct SecretsCommand: ParsableCommand {
     var postgres = DeploymentSecrets.Places().postgres
     @Option(help: "The database's name.")
     var database = DeploymentSecrets.Places().database
+    @Option(
+        help: """
+            Several databases in place of --postgres and --database: name=host:port/database of each, separated by \
+            spaces. Roles have the same passwords in all.
+            """)
+    var databases = ""
     @Option(help: "host:port of Redis.")
     var redis = DeploymentSecrets.Places().redis
     @Option(help: "Names and addresses, separated by commas, that the certificate covers beside localhost.")
     var tlsHosts = ""
 
     func validate() throws {
-        for (option, address) in [("--postgres", postgres), ("--redis", redis)]
-        where RPCEndpoint(address) == nil || !Self.isPlain(address) {
+        for (option, address) in [("--postgres", postgres), ("--redis", redis)] where !Self.isAddress(address) {
             throw ValidationError("\(option) must look like host:port.")
         }
-        guard (1...63).contains(database.utf8.count), database.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+        guard Self.isDatabase(database) else {
             throw ValidationError("--database must have 1 to 63 bytes, and no control characters.")
+        }
+        let several = several
+        guard several.allSatisfy({ Self.isAddress($0.postgres) && Self.isDatabase($0.database) }),
+            several.count == items.count, Set(several.map(\.name)).count == several.count
+        else {
+            throw ValidationError("--databases must look like name=host:port/database, with different names.")
         }
         if let wrong = further.first(where: { IPAddressBytes($0) == nil && !Self.isHostName($0) }) {
             throw ValidationError("--tls-hosts: \(wrong.onOneLine) is neither a host name nor an address.")
         }
     }
 
-    /// Returns true if an address can be used in a URL without escaping.
+    /// Returns true for `host:port` that can be used in a URL without escaping.
+    private static func isAddress(_ text: String) -> Bool { RPCEndpoint(text) != nil && isPlain(text) }
+
+    private static func isDatabase(_ text: String) -> Bool {
+        (1...63).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+    }
+
     private static func isPlain(_ text: String) -> Bool {
         text.range(of: "^[0-9A-Za-z._:\\[\\]-]+\\z", options: .regularExpression) != nil
     }
@@ -216,6 +256,9 @@ struct SecretsCommand: ParsableCommand {
             && text.range(of: "^(\\*\\.)?\(label)(\\.\(label))*\\z", options: .regularExpression) != nil
     }
 
+    private var items: [Substring] { databases.split(whereSeparator: \.isWhitespace) }
+    private var several: [DeploymentSecrets.Database] { items.compactMap { DeploymentSecrets.Database($0) } }
+
     private var further: [String] {
         tlsHosts.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
@@ -224,6 +267,7 @@ struct SecretsCommand: ParsableCommand {
         var places = DeploymentSecrets.Places()
         places.postgres = postgres
         places.database = database
+        places.databases = several
         places.redis = redis
         places.hosts += further.filter { !places.hosts.contains($0) }
         let made = try DeploymentSecrets(directory: directory, places: places).ensure()
