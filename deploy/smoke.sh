@@ -206,6 +206,23 @@ check "restore" quietly deploy/restore.sh "$log/backup"
 check "the data is as it was ($before)" test "$(rows)" = "$before"
 check "and goes on" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
 
+# --- A second database on the same server
+
+# An app that is made in the new database, which is the smallest, and moves to the other one.
+moves() {
+    local app
+    app=$(compose run --rm --no-deps -T strata app create --name Moved --json | grep -o 'layer:///apps/production/[0-9a-f-]*' | head -1) || return
+    compose run --rm --no-deps -T strata app list | grep "^$app .* in second" || return
+    compose run --rm --no-deps -T strata app move "$app" main || return
+    compose run --rm --no-deps -T strata app list | grep "^$app .* in main"
+}
+check "a second database" quietly compose exec -T postgres createdb -U strata --maintenance-db=template1 second
+export STRATA_DATABASE_PLACES="main=postgres:5432/strata second=postgres:5432/second" STRATA_DATABASES=main,second
+check "up, with two databases" quietly compose up -d --no-build --wait --force-recreate
+check "messages are delivered" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
+check "an app moves" quietly moves
+unset STRATA_DATABASE_PLACES STRATA_DATABASES
+
 # --- PostgreSQL and Redis elsewhere: two servers outside the project, over TLS, with an owner that is not a superuser
 
 elsewhere() {

@@ -62,7 +62,8 @@ package struct SoakCommand: AsyncParsableCommand {
     package func run() async throws {
         let settings = OperatorSettings()
         guard let url = try url ?? settings.value("STRATA_URL") else { throw ValidationError("--url is missing.") }
-        guard let database = try database ?? settings.value("STRATA_DATABASE_URL") else {
+        // Of several databases, the app of the load is in the last one.
+        guard let database = try settings.databaseURLs(database)?.last else {
             throw ValidationError("--database is missing.")
         }
         var trust = ServerTrust.system

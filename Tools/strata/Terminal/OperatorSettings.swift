@@ -24,6 +24,12 @@ package struct OperatorSettings: Sendable {
         if text.hasSuffix("\n") { text.removeLast() }
         return text.isEmpty ? nil : text
     }
+
+    /// Returns the URLs of the databases, in the order of the text or of `STRATA_DATABASE_URL`; nil: neither is given.
+    package func databaseURLs(_ given: String?) throws -> [String]? {
+        guard let text = try given ?? value("STRATA_DATABASE_URL") else { return nil }
+        return try DatabaseOption.parse(text).databases.map { $0.url }
+    }
 }
 
 struct DatabaseOption: ParsableArguments {
@@ -53,7 +59,7 @@ struct DatabaseOption: ParsableArguments {
         return DatabaseList(name: one.name, url: one.url)
     }
 
-    private static func parse(_ text: String) throws -> DatabaseList {
+    fileprivate static func parse(_ text: String) throws -> DatabaseList {
         guard let list = DatabaseList(text) else {
             throw CommandFailure(
                 .configuration, "The database (--database, STRATA_DATABASE_URL) must be \(DatabaseList.expected).")
