@@ -175,6 +175,8 @@ public final class AppDirectory: Service {
                 switch try await ask(for: app, deadline: end) {
                 case .unknown: return .success(nil)
                 case .lives(let index):
+                    // The known departures can be older than the answer, and still name the app.
+                    try await readDepartures(of: index, deadline: end)
                     places.withLock { $0.found(app, in: index) }
                     return .success(index)
                 case .inTransit:
