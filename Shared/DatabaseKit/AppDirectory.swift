@@ -145,7 +145,7 @@ public final class AppDirectory: Service {
 
     private enum Found {
         case lives(Int)
-        /// A database has the app, and it lives in none.
+        /// The app is being moved, and lives in no database.
         case inTransit
         case unknown
     }
@@ -211,7 +211,8 @@ public final class AppDirectory: Service {
                     group.cancelAll()
                     return .success(.lives(answer.index))
                 }
-                isInTransit = isInTransit || answer.state != nil
+                // An app that only `moved` names was deleted after its move.
+                isInTransit = isInTransit || answer.state == .paused || answer.state == .arriving
                 isMissing = isMissing || answer.isMissing
             }
             if isInTransit { return .success(.inTransit) }

@@ -246,6 +246,24 @@ import Testing
         }
     }
 
+    @Test("an app that was deleted after its move is unknown")
+    func deleted() async throws {
+        try await run(["main", "second"]) { running, homes in
+            let app = AppID.random()
+            try await homes[0]
+                .execute(
+                    "INSERT INTO conversations.app_move (app_id, other, state) VALUES ('\(app)', 'second', 'moved')")
+            let token = try running.token("ana", provider: homes[0].provider, keyID: homes[0].keyID)
+            let refusal = await running.failure(
+                of: ConversationsAPI.signIn,
+                .with {
+                    $0.appID = Data(app)
+                    $0.identityToken = token
+                })
+            #expect(refusal != nil && refusal != .unavailable)
+        }
+    }
+
     @Test("a database with another name than its setting is not used")
     func misnamed() async throws {
         try await run(["main", "second"], ownNames: ["main", "other"]) { running, homes in
