@@ -274,8 +274,10 @@ package final class LoopRegistry: @unchecked Sendable {
 
     /// Closes the sockets of apps that have moved to another database. Their clients reconnect and replay.
     func closeSockets(of apps: Set<AppID>) {
+        let users = userSockets.keys.filter { apps.contains($0.app) }
+        guard !users.isEmpty else { return }
         // Cached sessions name the former database.
-        for key in userSockets.keys where apps.contains(key.app) { services.sessionEnded(key, tokenDigest: nil) }
+        for user in users { services.sessionEnded(user, tokenDigest: nil) }
         for socket in socketsByAge() where apps.contains(socket.registration.key.app) { socket.end(.goingAway) }
     }
 
