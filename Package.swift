@@ -151,7 +151,7 @@ let checks: [Target] = [
             "RPC", "ServiceKit", "NetKit", crypto,
             hummingbird,
             httpTypes,
-            nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
+            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, logging,
         ]),
     tests(
         "SimulationTests",
@@ -331,7 +331,7 @@ let package = Package(
             "Gateway", "Services/Gateway",
             [
                 "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit",
-                "ProtocolDocs", swiftProtobuf,
+                "ProtocolDocs", asyncHTTPClient, swiftProtobuf,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS,

@@ -34,6 +34,11 @@ struct FileContentStore: ContentStore {
         guard access(path + "/incoming", R_OK | W_OK | X_OK) == 0 else { throw .system("use of the directory") }
     }
 
+    func bufferedBytes(of size: Int) -> Int { Self.writeBytes }
+
+    /// Returns nil: clients cannot reach the disk.
+    func directURL(of id: ContentID, isHead: Bool, until expiresAt: Timestamp) -> String? { nil }
+
     // MARK: Writing
 
     func write<Bytes: AsyncSequence & Sendable>(
@@ -202,9 +207,18 @@ private struct FileContentReader: ContentReader {
     let type: String
     let size: Int
 
-    func read(at offset: Int, atMost count: Int) async throws(ContentStoreError) -> ByteBuffer {
-        let count = max(0, min(count, size - offset))
-        return try await FileCalls.run { () throws(ContentStoreError) in try file.read(at: offset, count: count) }
+    /// The number of bytes in one read.
+    private static let chunkBytes = 64 * 1024
+
+    func read(_ range: Range<Int>, to receive: (ByteBuffer) async throws -> Void) async throws {
+        for offset in stride(from: range.lowerBound, to: range.upperBound, by: Self.chunkBytes) {
+            let count = min(Self.chunkBytes, range.upperBound - offset)
+            let chunk = try await FileCalls.run { () throws(ContentStoreError) in
+                try file.read(at: offset, count: count)
+            }
+            guard chunk.readableBytes == count else { throw ContentStoreError.failed("read: the file is truncated") }
+            try await receive(chunk)
+        }
     }
 }
 
