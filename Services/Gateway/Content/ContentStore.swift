@@ -61,9 +61,15 @@ protocol ContentReader: Sendable {
     var type: String { get }
     /// The size of the content, in bytes.
     var size: Int { get }
-    /// Passes the bytes of a range to `receive`, in order. The next piece is read after it returns.
-    /// - Throws: ``ContentStoreError``; any error of `receive`; `CancellationError`.
-    func read(_ range: Range<Int>, to receive: (ByteBuffer) async throws -> Void) async throws
+    func pieces(of range: Range<Int>) -> any ContentPieces
+}
+
+/// The bytes of a range of content, in order.
+protocol ContentPieces {
+    /// Reads the next piece.
+    /// - Returns: nil at the end of the range.
+    /// - Throws: ``ContentStoreError``; `CancellationError`.
+    mutating func next() async throws -> ByteBuffer?
 }
 
 enum ContentStoreError: Error, Hashable {

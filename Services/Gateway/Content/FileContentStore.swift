@@ -207,18 +207,23 @@ private struct FileContentReader: ContentReader {
     let type: String
     let size: Int
 
+    func pieces(of range: Range<Int>) -> any ContentPieces { FilePieces(file: file, rest: range) }
+}
+
+private struct FilePieces: ContentPieces {
+    let file: OpenFile
+    var rest: Range<Int>
+
     /// The number of bytes in one read.
     private static let chunkBytes = 64 * 1024
 
-    func read(_ range: Range<Int>, to receive: (ByteBuffer) async throws -> Void) async throws {
-        for offset in stride(from: range.lowerBound, to: range.upperBound, by: Self.chunkBytes) {
-            let count = min(Self.chunkBytes, range.upperBound - offset)
-            let chunk = try await FileCalls.run { () throws(ContentStoreError) in
-                try file.read(at: offset, count: count)
-            }
-            guard chunk.readableBytes == count else { throw ContentStoreError.failed("read: the file is truncated") }
-            try await receive(chunk)
-        }
+    mutating func next() async throws -> ByteBuffer? {
+        let (file, offset, count) = (file, rest.lowerBound, min(rest.count, Self.chunkBytes))
+        guard count > 0 else { return nil }
+        let chunk = try await FileCalls.run { () throws(ContentStoreError) in try file.read(at: offset, count: count) }
+        guard chunk.readableBytes == count else { throw ContentStoreError.failed("read: the file is truncated") }
+        rest = offset + count..<rest.upperBound
+        return chunk
     }
 }
 

@@ -153,7 +153,8 @@ struct ContentRoutes: RESTFeature {
     /// Returns a body that is read no faster than the client reads it.
     private static func body(of reader: any ContentReader, range: Range<Int>, channel: any Channel) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
-            try await reader.read(range) { try await writer.writePiece($0, to: channel) }
+            var pieces = reader.pieces(of: range)
+            while let piece = try await pieces.next() { try await writer.writePiece(piece, to: channel) }
             try await writer.finish(nil)
         }
     }

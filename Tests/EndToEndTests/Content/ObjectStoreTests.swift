@@ -50,7 +50,8 @@ extension EndToEnd {
 
         private func read(_ range: Range<Int>, of reader: any ContentReader) async throws -> Data {
             var found = Data()
-            try await reader.read(range) { found.append(contentsOf: $0.readableBytesView) }
+            var pieces = reader.pieces(of: range)
+            while let piece = try await pieces.next() { found.append(contentsOf: piece.readableBytesView) }
             return found
         }
 

@@ -45,7 +45,8 @@ extension ContentReader {
     /// Returns the bytes from an offset, at most `count` of them.
     func read(at offset: Int, atMost count: Int) async throws -> ByteBuffer {
         var bytes = ByteBuffer()
-        try await read(offset..<max(offset, min(offset + count, size))) { bytes.writeImmutableBuffer($0) }
+        var pieces = pieces(of: offset..<max(offset, min(offset + count, size)))
+        while let piece = try await pieces.next() { bytes.writeImmutableBuffer(piece) }
         return bytes
     }
 }

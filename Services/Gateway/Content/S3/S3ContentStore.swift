@@ -134,9 +134,7 @@ private struct S3ContentReader: ContentReader {
     let type: String
     let size: Int
 
-    func read(_ range: Range<Int>, to receive: (ByteBuffer) async throws -> Void) async throws {
-        try await client.read(key, range, to: receive)
-    }
+    func pieces(of range: Range<Int>) -> any ContentPieces { S3Pieces(client, key: key, range: range) }
 }
 
 /// A reader that collects the bytes of an upload into parts of exact sizes.

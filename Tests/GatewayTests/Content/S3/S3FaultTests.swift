@@ -159,15 +159,4 @@ struct S3FaultTests {
             }
         }
     }
-
-    @Test("an error of the receiver ends a download, and is no failure of the store")
-    func receiver() async throws {
-        struct Gone: Error {}
-        try await S3StoreScene.run { scene in
-            try await scene.write([1, 2, 3])
-            let reader = try #require(try await scene.store.open(scene.id))
-            await #expect(throws: Gone.self) { try await reader.read(0..<3) { _ in throw Gone() } }
-            #expect(scene.fake.count(of: .get) == 1)
-        }
-    }
 }
