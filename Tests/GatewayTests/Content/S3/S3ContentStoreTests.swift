@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import NIOCore
+import NIOHTTP1
 import StrataModel
+import Synchronization
 import Testing
 
 @testable import Gateway
@@ -152,10 +154,12 @@ struct S3ContentStoreTests {
                 for _ in 0..<5 { state.add(.init(key: "a/\(ContentID.random())", startedAt: old, headers: [:])) }
                 for (key, time) in others { state.add(.init(key: key, startedAt: time, headers: [:])) }
             }
-            #expect(try await scene.store.removeLeftovers() == 5)
+            let removed = try await scene.store.removeLeftovers()
+            #expect(removed == 5)
             #expect(
                 scene.fake.state.withLock { Set($0.uploads.values.map(\.key)) } == Set(others.map(\.0)))
-            #expect(try await scene.store.removeLeftovers() == 0)
+            let again = try await scene.store.removeLeftovers()
+            #expect(again == 0)
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 import StrataModel
+import Synchronization
 import Testing
 
 @testable import Gateway

@@ -5,6 +5,7 @@ import NIOPosix
 import NetKit
 import ServiceKit
 import StrataModel
+import Synchronization
 import Testing
 
 @testable import Gateway
