@@ -27,10 +27,9 @@ extension EndToEnd {
         private func withStore(
             on server: MotoServer, key: (id: String, secret: String), _ body: (S3ContentStore) async throws -> Void
         ) async throws {
-            let url = try #require(server.settings["STRATA_CONTENT_URL"])
             let client = S3Client(
                 S3Settings(
-                    location: try #require(S3Location(url, region: "us-east-1")), accessKey: key.id,
+                    location: try #require(S3Location(server.url, region: "us-east-1")), accessKey: key.id,
                     secretKey: Secret(key.secret)),
                 group: MultiThreadedEventLoopGroup.singleton, logger: Logger(label: "test"))
             do { try await body(S3ContentStore(client, redirects: false)) } catch {

@@ -66,10 +66,13 @@ struct MotoServer: Sendable {
         try #require(answer.isSuccess, "\(answer.status)")
     }
 
+    /// The value of `STRATA_CONTENT_URL` without a prefix.
+    var url: String { "s3+http://127.0.0.1:\(port)/\(Self.bucket)" }
+
     /// The settings of gateways.
     var settings: [String: String] {
         [
-            "STRATA_CONTENT_URL": "s3+http://127.0.0.1:\(port)/\(Self.bucket)/of/strata",
+            "STRATA_CONTENT_URL": "\(url)/of/strata",
             "STRATA_CONTENT_ACCESS_KEY": "key", "STRATA_CONTENT_SECRET_KEY": "a secret of these tests",
         ]
     }
@@ -80,13 +83,14 @@ struct MotoServer: Sendable {
         return S3XML(String(decoding: answer.body, as: UTF8.self)).all("Contents").compactMap { $0.first("Key") }
     }
 
-    /// Lets the server check all signatures and permissions from now on.
+    /// Lets the server check all signatures and permissions from now on. It cannot check queries with a slash, and so no
+    /// lists of keys with a prefix.
     /// - Returns: An access key with the permissions that docs/operating.md names.
     func requireSignatures() async throws -> (id: String, secret: String) {
         let place = "arn:aws:s3:::\(Self.bucket)"
         let policy = """
             {"Version": "2012-10-17", "Statement": [
-            {"Effect": "Allow", "Resource": "\(place)/of/strata/*",
+            {"Effect": "Allow", "Resource": "\(place)/*",
             "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]},
             {"Effect": "Allow", "Resource": "\(place)",
             "Action": ["s3:ListBucket", "s3:HeadBucket", "s3:ListBucketMultipartUploads"]}]}
