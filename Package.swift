@@ -158,7 +158,7 @@ let checks: [Target] = [
             "RPC", "ServiceKit", "NetKit", crypto,
             hummingbird,
             httpTypes,
-            nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
+            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, logging,
         ]),
     tests(
         "SimulationTests",
@@ -343,7 +343,7 @@ let package = Package(
             "Gateway", "Services/Gateway",
             [
                 "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit",
-                "ProtocolDocs", swiftProtobuf,
+                "ProtocolDocs", asyncHTTPClient, swiftProtobuf,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS,
