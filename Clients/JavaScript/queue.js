@@ -63,7 +63,8 @@ export class Queue {
   #isRestored = false;
   /** @type {object | null} Identifies the present restoration. */
   #restoration = null;
-  #sequence = 0;
+  /** The number of the next operation. It begins with the time, after the stored operations of earlier pages. */
+  #sequence;
   /** The order of writes to the storage. */
   #writes = Promise.resolve();
   /** @type {Operation[]} The answered operations at the beginning of a replay or a load. */
@@ -79,6 +80,7 @@ export class Queue {
     this.#host = host;
     this.#clock = clock;
     this.#storage = storage;
+    this.#sequence = clock.now();
   }
 
   /**
@@ -226,8 +228,9 @@ export class Queue {
     if (!this.#operations.includes(operation)) return;
     operation.state = "answered";
     operation.answer = answer;
-    this.#unstore(operation);
+    // Changes that depend on the answer are stored first, because the page can end between two writes.
     this.#host.answered(operation, answer);
+    this.#unstore(operation);
     this.#end(operation, "resolve");
   }
 

@@ -11,13 +11,17 @@ import { conversationId, createConversation, createMessage, messageId } from "./
 const ok = (position = null, userPosition = null) => ({ status: 200, body: null, position, userPosition, next: null });
 
 /** A queue whose requests the test answers. */
-async function newQueue({ storage, restore = true } = {}) {
+async function newQueue({ storage, restore = true, time = 0, onAnswer = () => {} } = {}) {
   const [clock, sent, failures, answered] = [new TestClock(), [], [], []];
+  clock.time = time;
   const host = {
     send: (operation) => new Promise((answer, refuse) => {
       sent.push({ operation, name: operation.name, label: label(operation.change), answer, refuse });
     }),
-    answered: (operation) => answered.push(operation.name),
+    answered: (operation) => {
+      answered.push(operation.name);
+      onAnswer(operation);
+    },
     failed: (error, change) => failures.push(`${error.code} ${label(change)}`),
     changed: () => {},
   };
@@ -284,6 +288,42 @@ test("a stored change says that it may have been sent before its request is sent
   await microtasks();
   assert.equal(sent.length, 1);
   assert.deepEqual([...storage.stored.values()].map(({ wasTried }) => wasTried), [true]);
+});
+
+test("changes of a page that ended before it took over the stored ones follow them", async () => {
+  const storage = new TestStorage();
+  const first = await newQueue({ storage, time: 1_000 });
+  for (const kind of ["follow", "unfollow", "follow"]) first.queue.add({ kind, user: "bob" }, "me");
+  await microtasks();
+  const second = await newQueue({ storage, restore: false, time: 2_000 });
+  second.queue.add({ kind: "unfollow", user: "bob" }, "me");
+  await microtasks();
+  const third = await newQueue({ storage, time: 3_000 });
+  assert.deepEqual(third.queue.operations.map(({ change }) => change.kind), ["follow", "unfollow", "follow",
+    "unfollow"]);
+});
+
+test("the changes of a distinct conversation with another id are stored before its creation is removed", async () => {
+  const storage = new TestStorage();
+  const onAnswer = ({ change }) => change.kind === "createConversation" && queue.move("old", "new");
+  const { queue, sent } = await newQueue({ storage, onAnswer });
+  queue.setConnected(true);
+  queue.add({ kind: "createConversation", conversation: "old" }, "me");
+  queue.add(send("old", "1"), "me");
+  await microtasks();
+  const states = [];
+  for (const name of ["put", "delete"]) {
+    const write = storage[name];
+    storage[name] = async (argument) => {
+      await write(argument);
+      const stored = [...storage.stored.values()].map(({ change }) => change);
+      const isCreated = stored.some(({ kind }) => kind === "createConversation");
+      states.push(isCreated || stored.every(({ conversation }) => conversation === "new"));
+    };
+  }
+  sent[0].answer(ok());
+  await microtasks();
+  assert.ok(states.length >= 2 && !states.includes(false), "the page may end after any write");
 });
 
 test("a storage that fails does not stop the queue", async () => {

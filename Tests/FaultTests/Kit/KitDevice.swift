@@ -112,8 +112,8 @@ actor KitDevice {
     /// Starts a process, and uses it while `body` returns true and the process lives.
     private func run(untilSettled isLast: Bool = false, _ body: () async -> Bool) async throws {
         processes += 1
-        // Choose boundaries of all magnitudes: the first ones are in the opening of the store. A change has fewer system
-        // calls in strata.js than statements in StrataKit.
+        // Choose boundaries of all magnitudes: the first ones are in the opening of the store. A change has fewer
+        // system calls in strata.js than statements in StrataKit.
         let magnitudes = library == .strataKit ? 0.0...12 : 0...8
         let boundary = dies && !isLast ? Int(pow(2, Double.random(in: magnitudes, using: &generator))) : nil
         let settings = KitClientSettings(
