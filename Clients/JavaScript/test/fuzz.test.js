@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
+import { systemClock } from "../clock.js";
 import { Queue } from "../queue.js";
 import { Store } from "../store.js";
 import { View } from "../view.js";
@@ -78,7 +79,7 @@ function checkStore(store, view) {
 
 test("100,000 mutated packets leave a consistent state and throw nothing", () => {
   const random = randomNumbers(20261126);
-  const queue = new Queue({ host: { changed: () => {} }, clock: null });
+  const queue = new Queue({ host: { changed: () => {} }, clock: systemClock });
   let [store, malformed] = [null, 0];
   const view = new View(queue, { me: () => "me", identity: (user) => view.identity(user) });
   for (let round = 0; round < 100_000; round += 1) {
