@@ -92,7 +92,8 @@ let checks: [Target] = [
     library("TestTiers", "Tests/Tiers", []),
     // Replaces the allocation functions of the program that all tests are linked into.
     .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
-    executable("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"]),
+    executable(
+        "KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient", "StrataCommand", "LocalServers"]),
     tests("NetKitTests", ["NetKit", nioCore, nioPosix, nioEmbedded, logging]),
     tests("ModelTests", ["SeededRandom", "StrataModel"]),
     tests("WireTests", ["SeededRandom", "StrataWire", "StrataModel", nioCore]),

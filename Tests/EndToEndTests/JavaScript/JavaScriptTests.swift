@@ -9,7 +9,7 @@ import Testing
 
 extension EndToEnd {
     /// The tests of the JavaScript client and of the console's modules, run by Node.
-    @Suite("the JavaScript client", .enabled(if: node != nil, "They need Node 20 or newer."))
+    @Suite("the JavaScript client", .enabled(if: Node.path != nil, "\(Node.comment)"))
     struct JavaScriptTests {
         private static let root = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
         private static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
@@ -19,7 +19,7 @@ extension EndToEnd {
         /// Runs test files, and reports the end of Node's output if one fails.
         private func run(_ files: [String], environment: [String: String] = [:]) async throws {
             let launch = Launch(
-                try #require(node), arguments: ["--test"] + files,
+                try #require(Node.path), arguments: ["--test"] + files,
                 environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }, directory: Self.tests,
                 output: .capture(limit: 1 << 20))
             let exit = try await ChildProcess.run(launch, timeout: .seconds(240))
@@ -28,7 +28,7 @@ extension EndToEnd {
 
         @Test("all tests without a server pass")
         func units() async throws {
-            let names = ["clients", "metadata", "overlay", "packets", "queue", "size", "sync", "typing"]
+            let names = ["clients", "metadata", "overlay", "packets", "queue", "size", "storage", "sync", "typing"]
             try await run(names.map { "\(Self.tests)/\($0).test.js" })
         }
 
@@ -91,18 +91,3 @@ extension EndToEnd {
         }
     }
 }
-
-/// The path of Node, if it is new enough for the client's tests.
-private let node: String? = {
-    guard let path = try? Programs.find("node") else { return nil }
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(filePath: path)
-    process.arguments = ["--version"]
-    process.standardOutput = output
-    guard (try? process.run()) != nil else { return nil }
-    process.waitUntilExit()
-    let version = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    let major = version.dropFirst().split(separator: ".").first.flatMap { Int($0) } ?? 0
-    return major >= 20 ? path : nil
-}()

@@ -76,6 +76,7 @@ final class FaultTable: Sendable {
         Clients on two gateways, with two instances of each service, write continuously during faults. They send messages, receipts and typing,
         set metadata on own and contended keys, and add and remove participants. Afterwards, a checker compares the answers and packets that
         they received with the change log.
+        Apps with StrataKit, apps with strata.js, and both side by side are run through faults of their own, and judged by the same checker.
 
         * **Unknown**: changes without an answer, or with one that leaves the outcome open.
         * **Other violations**: broken promises except loss, duplication and reordering. Examples: data sent to a stranger, a wrong count,

@@ -25,6 +25,9 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
 
     static let possible = allCases.filter { $0.obstacle == nil }
 
+    /// The faults that apps with strata.js can have. Browsers protect the files of their own stores.
+    static let possibleInJavaScript = possible.filter { $0 != .storeOverwritten && $0 != .storeTruncated }
+
     /// The reason why this machine cannot inject the fault; nil if it can.
     var obstacle: String? {
         switch self {

@@ -2,6 +2,7 @@
 import { createSign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import { stepsOf } from "../../metadata.js";
 import { StrataClient } from "../../strata.js";
 import { TestWebSocket } from "./websocket.js";
 
@@ -103,23 +104,28 @@ export async function openProxy() {
   return proxy;
 }
 
-/** Returns what a client shows, in a form that can be compared. */
-export function stateOf(client) {
-  return client.conversations({ sort: "created_at" }).items.map((conversation) => ({
-    id: conversation.id,
-    participants: conversation.participants.map((one) => one.userId).sort(),
-    distinct: conversation.distinct,
-    metadata: JSON.parse(JSON.stringify(conversation.metadata)),
-    unread: conversation.unreadCount,
-    total: conversation.totalCount,
-    last: conversation.lastMessage?.id ?? null,
-    messages: conversation.messages().items.map((message) => ({
-      id: message.id,
-      position: message.position,
-      text: message.text,
-      sender: message.senderId,
-      isUnread: message.isUnread,
-      statuses: Object.fromEntries([...message.statuses].sort()),
-    })),
-  })).sort((one, other) => (one.id < other.id ? -1 : 1));
+const toSorted = (entries) => Object.fromEntries([...entries].sort());
+
+/**
+ * Returns what a client shows, in a form that can be compared: an object for each conversation, and one for each of its
+ * messages that the server has. Tests/KitClient/KitComparison.swift makes the same objects.
+ */
+export function objectsOf(client) {
+  const chats = [...client.conversations().items].sort((one, other) => (one.id < other.id ? -1 : 1));
+  return chats.flatMap((chat) => [{
+    id: chat.id,
+    participants: chat.participants.map((one) => one.userId).sort(),
+    distinct: chat.distinct,
+    metadata: toSorted(stepsOf(chat.metadata).map(({ path, value }) => [path, value])),
+    unread: chat.unreadCount,
+    total: chat.totalCount,
+    last: chat.lastMessage?.id ?? null,
+  }, ...chat.messages().items.filter((message) => !message.isPending).map((message) => ({
+    id: message.id,
+    position: message.position,
+    text: message.text,
+    sender: message.senderId,
+    isUnread: message.isUnread,
+    statuses: toSorted(message.statuses),
+  }))]);
 }
