@@ -97,8 +97,6 @@ package enum KitReport: Codable, Sendable {
     case thrown(number: Int, error: String)
     /// The server refused a change that the library had accepted.
     case failed(operation: String, conversation: String?, messages: [String], error: String)
-    /// A distinct conversation of this client existed already, under another id.
-    case merged(from: String, into: String)
     /// The store could not be written during synchronization.
     case storeFailed(error: String)
     /// The number of pending changes, and the objects of ``KitComparison``.

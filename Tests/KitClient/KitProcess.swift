@@ -6,7 +6,7 @@ import LocalServers
 import StrataCommand
 import TestCluster
 
-/// A running client, controlled over two named pipes. It ends with this process, because its input ends.
+/// A running client, controlled over two named pipes. It ends with this process.
 package final class KitProcess: Sendable {
     package enum Next: Sendable {
         case report(KitReport)
@@ -41,7 +41,7 @@ package final class KitProcess: Sendable {
                 arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper
                     + (try library.commandLine()),
                 environment: ProcessInfo.processInfo.environment.merging([KitClientSettings.variable: words]) { $1 },
-                output: .append(to: "\(place).log")))
+                deathSignal: .kill, output: .append(to: "\(place).log")))
         return KitProcess(child, input, output)
     }
 

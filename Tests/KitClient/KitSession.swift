@@ -64,7 +64,6 @@ package struct KitSession: Sendable {
         switch event {
         // A failure that cannot be confirmed, because the disk is full, is reported again.
         case .operationFailed(let failure): try? await report([failure])
-        case .conversationMerged(let old, let new): KitLines.write(.merged(from: old.layerID, into: new.layerID))
         case .storeFailed(let error): KitLines.write(.storeFailed(error: error.description))
         default: break
         }

@@ -11,7 +11,8 @@ extension EndToEnd {
     /// `STRATA_KIT_SEED` the first seed. Each further history has the next seed and can be run alone.
     @Suite("StrataKit: random histories")
     struct KitHistoriesTests {
-        private static let width = 10
+        /// The histories at a time. Each device is a process.
+        private static let width = 4
 
         @Test(
             "all stores equal the server and no sent change is lost, after random offline work and lost answers",

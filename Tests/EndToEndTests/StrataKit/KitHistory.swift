@@ -19,9 +19,8 @@ struct KitHistory {
     private var sent: [(message: String, conversation: String)] = []
     /// The conversations in which something was deleted, so that a message may be missing.
     private var deletedIn: Set<String> = []
-    /// The distinct conversations that were created with strata.js. A process that is killed in between does not report
-    /// that the server had one already.
-    private var maybeMerged: Set<String> = []
+    /// The distinct conversations by their first participants. The server keeps the first one created of each set.
+    private var distinct: [Set<String>: Set<String>] = [:]
     private var operations = 0
     private var trace: [String] = []
 
@@ -53,9 +52,8 @@ struct KitHistory {
         var problems = await differences()
         if problems.isEmpty {
             for (number, user) in Set(devices.map(\.name)).sorted().enumerated() {
-                for library in libraries {
-                    devices.append(try await KitHistoryDevice(user, library, of: app, via: number % 2))
-                }
+                let library = libraries[number % libraries.count]
+                devices.append(try await KitHistoryDevice(user, library, of: app, via: number % 2))
             }
             problems = await differences()
         }
@@ -140,10 +138,10 @@ struct KitHistory {
         let objects = try await device.execute(action)
         if !trace.isEmpty { trace[trace.count - 1] += " \(objects)" }
         switch action {
-        case .create(_, let isDistinct, _, _):
+        case .create(let others, let isDistinct, _, _):
             conversations += objects.prefix(1)
-            sent += [(message: objects[1], conversation: objects[0])]
-            if isDistinct, device.library == .strataJS { maybeMerged.insert(objects[0]) }
+            sent += objects.dropFirst().map { (message: $0, conversation: objects[0]) }
+            if isDistinct { distinct[Set(others + [device.name]), default: []].insert(objects[0]) }
         case .send(let id, _): sent += objects.map { (message: $0, conversation: id) }
         case .deleteOne(let id, _, _), .deleteConversation(let id, _), .leave(let id): deletedIn.insert(id)
         default: break
@@ -189,14 +187,9 @@ struct KitHistory {
             let twice = Dictionary(grouping: objects.compactMap { $0["text"].string }) { $0 }.filter { $1.count > 1 }
             faults += twice.keys.sorted().map { "\(device.name): \($0) arrived twice" }
         }
-        let merged = devices.reduce(into: [:]) { $0.merge($1.merged) { $1 } }
-        let refused = devices.reduce(into: Set()) { $0.formUnion($1.refused) }
-        let deletedIn = deletedIn.union(deletedIn.compactMap { merged[$0] })
-        let lost = sent.filter { message, id in
-            let maybeDeleted = maybeMerged.contains(id) && !found.contains(id) && !deletedIn.isEmpty
-            return !found.contains(message) && !refused.contains(message) && !maybeDeleted
-                && !deletedIn.contains(id) && !deletedIn.contains(merged[id] ?? id)
-        }
+        for device in devices { found.formUnion(device.refused) }
+        let deleted = distinct.values.filter { !$0.isDisjoint(with: deletedIn) }.reduce(deletedIn) { $0.union($1) }
+        let lost = sent.filter { !found.contains($0.message) && !deleted.contains($0.conversation) }
         return faults + lost.map { "\($0.message) in \($0.conversation) is lost" }
     }
 }

@@ -12,8 +12,6 @@ final class KitHistoryDevice {
     let proxy: CuttingProxy
     /// The messages of which the client reported that the server refused them.
     private(set) var refused: Set<String> = []
-    /// Distinct conversations that another user had created first, with the id of the existing conversation.
-    private(set) var merged: [String: String] = [:]
     private let app: TestApp
     private let directory: String
     private var isOnline = true
@@ -49,11 +47,7 @@ final class KitHistoryDevice {
     }
 
     private func note(_ report: KitReport) {
-        switch report {
-        case .failed(_, _, let messages, _): refused.formUnion(messages)
-        case .merged(let old, let new): merged[old] = new
-        default: break
-        }
+        if case .failed(_, _, let messages, _) = report { refused.formUnion(messages) }
     }
 
     private func ask(_ action: KitCommand.Action) async throws -> KitReport {

@@ -88,18 +88,11 @@ function send(chat, text) {
   return { objects: [chat.messages().items.at(-1).id], calls: [sent] };
 }
 
-/** Tells when the server has the conversation under another id. */
-async function reportMerge(chat) {
-  const { id } = await chat.created;
-  if (id !== chat.id) report({ merged: { from: chat.id, into: id } });
-}
-
 /** The actions that change something. Each returns the ids of the objects concerned, and the results of its calls. */
 const changes = {
   create({ others, isDistinct, metadata, text }) {
     const chat = client.createConversation({ participants: others, distinct: isDistinct, metadata: treeOf(metadata) });
     const { objects, calls } = send(chat, text);
-    reportMerge(chat).catch(() => {});
     return { objects: [chat.id, ...objects], calls };
   },
   send: ({ conversation, text }) => send(find(conversation), text),
