@@ -157,7 +157,7 @@ let checks: [Target] = [
             "CAllocationCounter", "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts",
             "StrataModel", "StrataWire",
             "RPC", "ServiceKit", "NetKit", crypto,
-            hummingbird,
+            asyncHTTPClient, hummingbird,
             httpTypes,
             nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, logging,
         ]),

@@ -129,6 +129,7 @@ extension ContentStoreError {
 /// uploads fail. An object store has no known limits; it is only asked whether it answers.
 struct ContentRoomWatch: Service {
     let store: any ContentStore
+    let logger: Logger
 
     private let freeBytes = Gauge(label: "strata_gateway_content_free_bytes")
     private let bytes = Gauge(label: "strata_gateway_content_size_bytes")
@@ -137,20 +138,32 @@ struct ContentRoomWatch: Service {
 
     private static let pause = Duration.seconds(15)
 
-    init(store: any ContentStore) {
+    init(store: any ContentStore, logger: Logger) {
         self.store = store
+        self.logger = logger
     }
 
-    /// Records the metrics until the service stops. A failed reading leaves them unchanged; uploads report such errors.
+    /// Records the metrics until the service stops. A failed reading leaves them unchanged. It is logged once, until
+    /// a reading succeeds or fails in another way.
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var failure: ContentStoreError?
             repeat {
-                guard let room = try? await store.room() else { continue }
-                freeBytes.record(room.freeBytes)
-                bytes.record(room.bytes)
-                freeFiles.record(room.freeFiles ?? 0)
-                files.record(room.files ?? 0)
+                do throws(ContentStoreError) {
+                    if let room = try await store.room() { record(room) }
+                    failure = nil
+                } catch {
+                    if error != failure { _ = error.failure(logger: logger) }
+                    failure = error
+                }
             } while (try? await Task.sleep(for: Self.pause)) != nil
         }
+    }
+
+    private func record(_ room: ContentRoom) {
+        freeBytes.record(room.freeBytes)
+        bytes.record(room.bytes)
+        freeFiles.record(room.freeFiles ?? 0)
+        files.record(room.files ?? 0)
     }
 }

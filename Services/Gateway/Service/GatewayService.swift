@@ -68,7 +68,7 @@ public final class GatewayService: StrataService {
                 connections + [
                     ContentSweeper(
                         services: calls, store: store, age: settings.content.unreferencedAge, logger: logger),
-                    ContentRoomWatch(store: store),
+                    ContentRoomWatch(store: store, logger: logger),
                 ]
         } else {
             upkeep = []

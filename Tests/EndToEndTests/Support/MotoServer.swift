@@ -93,7 +93,7 @@ struct MotoServer: Sendable {
             {"Effect": "Allow", "Resource": "\(place)/*",
             "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]},
             {"Effect": "Allow", "Resource": "\(place)",
-            "Action": ["s3:ListBucket", "s3:HeadBucket", "s3:ListBucketMultipartUploads"]}]}
+            "Action": ["s3:ListBucket", "s3:ListBucketMultipartUploads"]}]}
             """
         _ = try await manage("CreateUser", [:])
         _ = try await manage("PutUserPolicy", ["PolicyName": "content", "PolicyDocument": policy])

@@ -27,6 +27,9 @@ struct S3Answer: Sendable {
 
     var isSuccess: Bool { (200..<300).contains(status) && code == nil }
 
+    /// True if the object or the upload does not exist.
+    var isMissing: Bool { status == 404 && code != "NoSuchBucket" }
+
     /// True if all requests will fail until an operator changes something.
     var isDenied: Bool {
         let codes = ["NoSuchBucket", "AuthorizationHeaderMalformed"]

@@ -15,14 +15,11 @@ struct S3Upload: Hashable, Comparable, Sendable {
 }
 
 extension S3Client {
-    /// Asks whether the store serves the bucket.
+    /// Asks whether the store serves the bucket. A list is requested because its refusal has an error code.
     func check() async throws(ContentStoreError) {
-        let answer = try await send(Request(operation: "head bucket", method: .HEAD))
-        guard answer.isSuccess else {
-            // A missing bucket has no error code here.
-            report(false)
-            throw answer.error("head bucket")
-        }
+        let query = ["list-type": "2", "max-keys": "1", "prefix": location.prefix]
+        let answer = try await send(Request(operation: "list objects", method: .GET, query: query))
+        guard answer.isSuccess else { throw answer.error("list objects") }
     }
 
     // MARK: Objects
@@ -38,7 +35,7 @@ extension S3Client {
     /// Returns the type and the size of an object; nil if it does not exist.
     func head(_ key: String) async throws(ContentStoreError) -> (type: String, size: Int)? {
         let answer = try await send(Request(operation: "head", method: .HEAD, key: key))
-        if answer.status == 404 { return nil }
+        if answer.isMissing { return nil }
         let length = answer.headers.first(name: "content-length").flatMap { Int($0) }
         guard answer.isSuccess, let size = length, size >= 0 else { throw answer.error("head") }
         return (answer.headers.first(name: "content-type") ?? "", size)
@@ -47,7 +44,7 @@ extension S3Client {
     /// Removes an object, if it exists.
     func delete(_ key: String) async throws(ContentStoreError) {
         let answer = try await send(Request(operation: "delete", method: .DELETE, key: key))
-        guard answer.isSuccess || answer.status == 404 else { throw answer.error("delete") }
+        guard answer.isSuccess || answer.isMissing else { throw answer.error("delete") }
     }
 
     // MARK: Multipart uploads
@@ -100,7 +97,7 @@ extension S3Client {
     func abort(_ upload: String, of key: String) async throws(ContentStoreError) {
         let answer = try await send(
             Request(operation: "abort upload", method: .DELETE, key: key, query: ["uploadId": upload]))
-        guard answer.isSuccess || answer.status == 404 else { throw answer.error("abort upload") }
+        guard answer.isSuccess || answer.isMissing else { throw answer.error("abort upload") }
     }
 
     /// Returns all uploads in parts whose keys begin with a prefix.

@@ -90,7 +90,7 @@ final class S3Client: Sendable {
         let payloadHash = AWSSignature.hash(request.body.readableBytesView)
         var attempts = S3Attempts(patience)
         while true {
-            let reason: String
+            let failure: any Error
             do {
                 let answer = try await attempt(request, payloadHash: payloadHash)
                 guard answer.mayPass else {
@@ -98,11 +98,13 @@ final class S3Client: Sendable {
                     if answer.isDenied { report(false) }
                     return .success(answer)
                 }
-                reason = answer.reason
+                failure = answer.error(request.operation)
             } catch {
-                reason = "\(error)"
+                failure = error
             }
-            guard await pause(&attempts) else { return .failure(.failed("\(request.operation): \(reason)")) }
+            guard await pause(&attempts, after: failure) else {
+                return .failure(failure as? ContentStoreError ?? .failed("\(request.operation): \(failure)"))
+            }
         }
     }
 
@@ -130,9 +132,10 @@ final class S3Client: Sendable {
     }
 
     /// Waits before the next attempt. Returns false if there is no time for one; then the store counts as unavailable.
-    func pause(_ attempts: inout S3Attempts) async -> Bool {
+    func pause(_ attempts: inout S3Attempts, after failure: any Error) async -> Bool {
         guard !isAway.load(ordering: .relaxed), let pause = attempts.next(at: .now) else {
-            report(false)
+            // A lack of connections says nothing about the store.
+            if failure as? HTTPClientError != .getConnectionFromPoolTimeout { report(false) }
             return false
         }
         retries.increment()

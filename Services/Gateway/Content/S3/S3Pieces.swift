@@ -22,19 +22,19 @@ struct S3Pieces: ContentPieces {
 
     mutating func next() async throws -> ByteBuffer? {
         while !rest.isEmpty {
-            var reason = "the answer ended too early"
+            var failure: any Error = ContentStoreError.brokenOff
             do {
                 if let piece = try await read() { return piece }
             } catch let error as ContentStoreError {
                 throw error
             } catch {
                 try Task.checkCancellation()
-                reason = "\(error)"
+                failure = error
             }
             answer = nil
-            guard await client.pause(&attempts) else {
+            guard await client.pause(&attempts, after: failure) else {
                 try Task.checkCancellation()
-                throw ContentStoreError.failed("get: \(reason)")
+                throw ContentStoreError.failed("get: \(failure)")
             }
         }
         return nil

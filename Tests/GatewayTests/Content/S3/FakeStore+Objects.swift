@@ -11,7 +11,7 @@ extension FakeStore {
     func answer(_ request: FakeRequest) -> Answer {
         state.withLock { state in
             switch request.operation {
-            case .headBucket: Answer()
+            case .check: Answer()
             case .list: state.list(request.query)
             case .put: state.put(Object(body: request.body, headers: request.head.headers), for: request)
             case .head: state.head(request.key)

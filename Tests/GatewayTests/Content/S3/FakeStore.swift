@@ -10,7 +10,7 @@ import Synchronization
 /// A small S3 server on the loopback interface that can fail. It does not check signatures.
 final class FakeStore: Sendable {
     enum Operation: Sendable, CaseIterable {
-        case headBucket, list, put, head, get, delete, create, part, complete, abort
+        case check, list, put, head, get, delete, create, part, complete, abort
     }
 
     enum Fault: Sendable {
@@ -195,8 +195,9 @@ struct FakeRequest {
 
     var operation: FakeStore.Operation {
         switch head.method {
-        case .HEAD: key.isEmpty ? .headBucket : .head
-        case .GET: key.isEmpty ? .list : .get
+        case .HEAD: .head
+        case .GET where key.isEmpty: query["uploads"] == nil ? .check : .list
+        case .GET: .get
         case .POST: query["uploads"] == nil ? .complete : .create
         case .DELETE: query["uploadId"] == nil ? .delete : .abort
         default: query["uploadId"] == nil ? .put : .part

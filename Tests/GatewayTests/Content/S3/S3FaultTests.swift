@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import AsyncHTTPClient
 import NIOCore
 import StrataModel
 import Synchronization
@@ -10,7 +11,7 @@ import Testing
 struct S3FaultTests {
     private static let large = S3StoreScene.large
     private static let operations: [FakeStore.Operation] = [
-        .create, .list, .part, .complete, .put, .head, .get, .delete, .headBucket,
+        .create, .list, .part, .complete, .put, .head, .get, .delete, .check,
     ]
 
     /// Runs all operations on small and large content.
@@ -105,6 +106,42 @@ struct S3FaultTests {
                 await #expect(throws: expected) { try await scene.write([1]) }
             }
             #expect(scene.fake.count(of: .put) == 3)
+        }
+    }
+
+    @Test("a missing bucket is an error of every operation, and content in it is not forgotten")
+    func missingBucket() async throws {
+        try await S3StoreScene.run { scene in
+            let fault = FakeStore.Fault.answer(404, code: "NoSuchBucket")
+            for operation in Self.operations { scene.fake.failAlways(operation, fault) }
+            await #expect(throws: ContentStoreError.failed("list objects: 404 NoSuchBucket")) {
+                _ = try await scene.store.room()
+            }
+            await #expect(throws: ContentStoreError.failed("put: 404 NoSuchBucket")) { try await scene.write([1]) }
+            await #expect(throws: ContentStoreError.failed("create upload: 404 NoSuchBucket")) {
+                try await scene.write(Self.large)
+            }
+            await #expect(throws: ContentStoreError.failed("delete: 404 NoSuchBucket")) {
+                try await scene.store.remove(scene.id)
+            }
+        }
+    }
+
+    @Test("a lack of connections does not make the store unavailable")
+    func connections() async throws {
+        try await S3StoreScene.run { scene in
+            let lacks = HTTPClientError.getConnectionFromPoolTimeout
+            for failure in [lacks, .connectTimeout] {
+                var attempts = S3Attempts(S3StoreScene.limits(retries: .zero))
+                let isRepeated = await scene.client.pause(&attempts, after: failure)
+                #expect(!isRepeated)
+                scene.fake.fail(.put, .answer(503))
+                if failure == lacks {
+                    try await scene.write([1, 2, 3])
+                } else {
+                    await #expect(throws: ContentStoreError.failed("put: 503 ")) { try await scene.write([1, 2, 3]) }
+                }
+            }
         }
     }
 
