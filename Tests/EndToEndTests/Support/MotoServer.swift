@@ -83,8 +83,8 @@ struct MotoServer: Sendable {
         return S3XML(String(decoding: answer.body, as: UTF8.self)).all("Contents").compactMap { $0.first("Key") }
     }
 
-    /// Lets the server check all signatures and permissions from now on. It cannot check queries with a slash, and so no
-    /// lists of keys with a prefix.
+    /// Lets the server check all signatures and permissions from now on. It cannot check queries with a slash, so keys
+    /// have no prefix.
     /// - Returns: An access key with the permissions that docs/operating.md names.
     func requireSignatures() async throws -> (id: String, secret: String) {
         let place = "arn:aws:s3:::\(Self.bucket)"
