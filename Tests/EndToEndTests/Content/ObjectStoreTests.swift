@@ -25,13 +25,14 @@ extension EndToEnd {
         // MARK: The store alone
 
         private func withStore(
-            on server: MotoServer, key: (id: String, secret: String), _ body: (S3ContentStore) async throws -> Void
+            at url: String, key: (id: String, secret: String) = ("key", "a secret"),
+            patience: S3Patience = S3Patience(), _ body: (S3ContentStore) async throws -> Void
         ) async throws {
             let client = S3Client(
                 S3Settings(
-                    location: try #require(S3Location(server.url, region: "us-east-1")), accessKey: key.id,
+                    location: try #require(S3Location(url, region: "us-east-1")), accessKey: key.id,
                     secretKey: Secret(key.secret)),
-                group: MultiThreadedEventLoopGroup.singleton, logger: Logger(label: "test"))
+                patience: patience, group: MultiThreadedEventLoopGroup.singleton, logger: Logger(label: "test"))
             do { try await body(S3ContentStore(client, redirects: false)) } catch {
                 await client.shutDown()
                 throw error
@@ -57,7 +58,7 @@ extension EndToEnd {
         @Test("the server accepts the signature of each request, with the documented permissions")
         func signatures() async throws {
             try await MotoServer.with { server in
-                try await withStore(on: server, key: try await server.requireSignatures()) { store in
+                try await withStore(at: server.url, key: try await server.requireSignatures()) { store in
                     _ = try await store.room()
                     for bytes in [Data(), Self.bytes, Self.large] {
                         let id = ContentID.random()
@@ -93,9 +94,58 @@ extension EndToEnd {
         func wrongSecret() async throws {
             try await MotoServer.with { server in
                 let key = try await server.requireSignatures()
-                try await withStore(on: server, key: (key.id, "another secret")) { store in
+                try await withStore(at: server.url, key: (key.id, "another secret")) { store in
                     await #expect(throws: ContentStoreError.failed("put: 403 SignatureDoesNotMatch")) {
                         try await write(Self.bytes, .random(), to: store)
+                    }
+                    await #expect(throws: ContentStoreError.failed("list objects: 403 SignatureDoesNotMatch")) {
+                        _ = try await store.room()
+                    }
+                }
+            }
+        }
+
+        @Test("uploads and downloads go on after their connections end")
+        func cut() async throws {
+            try await MotoServer.with { server in
+                let proxy = try await CuttingProxy.start(to: [server.port])
+                // No connection can carry two parts of the upload, or a quarter of the download.
+                proxy.limit(CuttingProxy.Limits(fromClient: 12 << 20, fromServer: 4 << 20))
+                proxy.setDelay(1...20)
+                try await withStore(at: MotoServer.url(port: proxy.port)) { store in
+                    let id = ContentID.random()
+                    try await write(Self.large, id, to: store)
+                    let reader = try #require(try await store.open(id))
+                    #expect(try await read(0..<Self.large.count, of: reader) == Self.large)
+                }
+                await proxy.close()
+            }
+        }
+
+        @Test("an upload and a download end with the server, and the upload can be repeated")
+        func killed() async throws {
+            try await MotoServer.with { server in
+                try await withStore(at: server.url, patience: S3Patience(retries: .milliseconds(200))) { store in
+                    let (kept, half) = (ContentID.random(), ContentID.random())
+                    try await write(Self.large, kept, to: store)
+                    var download = try #require(try await store.open(kept)).pieces(of: 0..<Self.large.count)
+                    _ = try #require(try await download.next())
+                    let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
+                    let upload = Task {
+                        try await store.write(half, type: "a/b", size: Self.large.count, from: bytes)
+                    }
+                    continuation.yield(ByteBuffer(bytes: Self.large.prefix(9 << 20)))
+                    try await eventually("the upload has begun") { try await server.hasUploads() }
+                    await server.stop()
+                    continuation.yield(ByteBuffer(bytes: Self.large.dropFirst(9 << 20)))
+                    continuation.finish()
+                    await #expect(throws: ContentStoreError.self) { try await upload.value }
+                    await #expect(throws: ContentStoreError.self) { while try await download.next() != nil {} }
+
+                    try await MotoServer.with(port: server.port) { _ in
+                        try await write(Self.large, half, to: store)
+                        let reader = try #require(try await store.open(half))
+                        #expect(try await read(0..<Self.large.count, of: reader) == Self.large)
                     }
                 }
             }
@@ -176,6 +226,26 @@ extension EndToEnd {
             }
         }
 
+        @Test("a missing bucket is reported at the start, and uploads succeed once it exists")
+        func missingBucket() async throws {
+            try await MotoServer.with(hasBucket: false) { server in
+                try await Cluster.with(Cluster.Size(settings: server.settings)) { cluster in
+                    let gateway = cluster.instances(of: .gateway)[0]
+                    try await eventually("the log names the reason") {
+                        !gateway.lines(containing: "list objects: 404 NoSuchBucket").isEmpty
+                    }
+                    let ana = try await cluster.app().signIn("ana")
+                    let content = try await ana.announce(Self.bytes.count)
+                    let refused = try await cluster.put(Self.bytes, to: content.uploadURL)
+                    #expect(refused.status == 503)
+                    #expect(refused.header("Retry-After") == "1")
+                    try await server.makeBucket()
+                    #expect(try await cluster.put(Self.bytes, to: content.uploadURL).status == 200)
+                    #expect(try await cluster.fetch(try await ana.downloadURL(of: content)).body == Self.bytes)
+                }
+            }
+        }
+
         @Test("without the store, gateways stay ready, answer 503, report it, and recover", .long)
         func away() async throws {
             try await MotoServer.with { server in
@@ -199,12 +269,11 @@ extension EndToEnd {
                     #expect(gateway.lines(containing: "content store is unavailable").count == 1)
                     #expect(try await gateway.metric("strata_gateway_content_store_retries_total") > 0)
 
-                    let again = try await MotoServer.start(port: server.port)
-                    try await again.makeBucket()
-                    #expect(try await cluster.put(Self.bytes, to: late.uploadURL).status == 200)
-                    #expect(try await isUp() == 1)
-                    #expect(gateway.lines(containing: "content store is available again").count == 1)
-                    await again.stop()
+                    try await MotoServer.with(port: server.port) { _ in
+                        #expect(try await cluster.put(Self.bytes, to: late.uploadURL).status == 200)
+                        #expect(try await isUp() == 1)
+                        #expect(gateway.lines(containing: "content store is available again").count == 1)
+                    }
                 }
             }
         }

@@ -28,10 +28,12 @@ struct MotoServer: Sendable {
     private let child: ChildProcess
 
     /// Runs `body` with a server that has an empty bucket.
-    static func with(_ body: (MotoServer) async throws -> Void) async throws {
-        let server = try await start()
+    static func with(
+        port: Int? = nil, hasBucket: Bool = true, _ body: (MotoServer) async throws -> Void
+    ) async throws {
+        let server = try await start(port: port)
         do {
-            try await server.makeBucket()
+            if hasBucket { try await server.makeBucket() }
             try await body(server)
         } catch {
             await server.stop()
@@ -41,7 +43,7 @@ struct MotoServer: Sendable {
     }
 
     /// - Parameter port: The port; nil: any free port.
-    static func start(port: Int? = nil) async throws -> MotoServer {
+    private static func start(port: Int?) async throws -> MotoServer {
         let port = try port ?? LoopbackPort.free()
         let log = try TestDirectory.make("moto") + "/log"
         let child = try await ChildProcess.start(
@@ -67,7 +69,9 @@ struct MotoServer: Sendable {
     }
 
     /// The value of `STRATA_CONTENT_URL` without a prefix.
-    var url: String { "s3+http://127.0.0.1:\(port)/\(Self.bucket)" }
+    var url: String { Self.url(port: port) }
+
+    static func url(port: Int) -> String { "s3+http://127.0.0.1:\(port)/\(bucket)" }
 
     /// The settings of gateways.
     var settings: [String: String] {
@@ -75,6 +79,12 @@ struct MotoServer: Sendable {
             "STRATA_CONTENT_URL": "\(url)/of/strata",
             "STRATA_CONTENT_ACCESS_KEY": "key", "STRATA_CONTENT_SECRET_KEY": "a secret of these tests",
         ]
+    }
+
+    /// Returns true if uploads in parts are in progress.
+    func hasUploads() async throws -> Bool {
+        let answer = try await ask("GET", "/\(Self.bucket)?uploads")
+        return !S3XML(String(decoding: answer.body, as: UTF8.self)).all("Upload").isEmpty
     }
 
     /// Returns the keys of all objects.
