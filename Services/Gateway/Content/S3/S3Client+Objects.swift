@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import FoundationEssentials
 import NIOCore
 import NIOHTTP1
 import StrataModel
@@ -123,11 +122,7 @@ extension S3Upload {
     fileprivate init?(_ xml: S3XML) {
         guard let key = xml.first("Key"), let id = xml.first("UploadId") else { return nil }
         (self.key, self.id) = (key, id)
-        let text = xml.first("Initiated") ?? ""
-        let date = [true, false].lazy
-            .compactMap { try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: $0)) }.first
         // An upload of an unknown age counts as new, so that it is not removed.
-        let microseconds = date.flatMap { Int64(exactly: ($0.timeIntervalSince1970 * 1_000_000).rounded()) }
-        startedAt = Timestamp(microseconds: microseconds ?? .max)
+        startedAt = ISO8601.parse(xml.first("Initiated") ?? "") ?? Timestamp(microseconds: .max)
     }
 }
