@@ -12,12 +12,12 @@ extension EndToEnd {
     @Suite("the JavaScript client", .enabled(if: Node.path != nil, "\(Node.comment)"))
     struct JavaScriptTests {
         private static let root = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
-        private static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
+        static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
         private static let console = root.appending(path: "Services/Console/Web.test").path(percentEncoded: false)
         private static let demo = root.appending(path: "Examples/Demo/demo.test.js").path(percentEncoded: false)
 
         /// Runs test files, and reports the end of Node's output if one fails.
-        private func run(_ files: [String], environment: [String: String] = [:]) async throws {
+        func run(_ files: [String], environment: [String: String] = [:]) async throws {
             let launch = Launch(
                 try #require(Node.path), arguments: ["--test"] + files,
                 environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }, directory: Self.tests,
@@ -28,7 +28,9 @@ extension EndToEnd {
 
         @Test("all tests without a server pass")
         func units() async throws {
-            let names = ["clients", "metadata", "overlay", "packets", "queue", "size", "storage", "sync", "typing"]
+            let names = [
+                "clients", "guide", "metadata", "overlay", "packets", "queue", "size", "storage", "sync", "typing",
+            ]
             try await run(names.map { "\(Self.tests)/\($0).test.js" })
         }
 
@@ -45,7 +47,7 @@ extension EndToEnd {
 
         /// Runs `strata dev`, whose content URLs Node and Chromium can resolve.
         /// - Parameter body: receives the program, the base URL, and the address of the demo page.
-        private func withSystem(_ body: (StrataProgram, String, String) async throws -> Void) async throws {
+        func withSystem(_ body: (StrataProgram, String, String) async throws -> Void) async throws {
             let program = try StrataProgram("javascript")
             let ports = try LoopbackPort.free(2)
             let url = "http://localhost:\(ports[0])"
