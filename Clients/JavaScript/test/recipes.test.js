@@ -98,6 +98,9 @@ const press = (browser, text) => browser.run((part) => {
   [...document.querySelectorAll("button")].find((one) => one.innerText.trim() === part).click();
 }, text);
 
+/** Returns the problems of a page. Chromium asks for an icon, which the guide's folder does not have. */
+const problemsOf = ({ problems }) => problems.filter((text) => !text.endsWith("/favicon.ico"));
+
 test("the guide has the files and commands of the recipes", () => {
   const names = ["server.mjs", "chat.js", "hello.html", "index.html", "react.html", "vue.html"];
   assert.deepEqual([...files.keys()], names);
@@ -108,7 +111,7 @@ test("the first page of the guide sends a message and shows it", { skip: skip("h
   const browser = await show(`${await startSite("hello.html")}hello.html`);
   await browser.until("the message is shown", () =>
     document.querySelector("#log").textContent === "Train leaves at 8");
-  assert.deepEqual(browser.problems, []);
+  assert.deepEqual(problemsOf(browser), []);
 });
 
 for (const page of ["index.html", "react.html", "vue.html"]) {
@@ -138,6 +141,6 @@ for (const page of ["index.html", "react.html", "vue.html"]) {
     await fill(alice, { text: "See you" });
     await shows(bob, "alice: See you");
     await showsNot(bob, "…");
-    assert.deepEqual([alice.problems, bob.problems], [[], []]);
+    assert.deepEqual([...problemsOf(alice), ...problemsOf(bob)], []);
   });
 }
