@@ -17,15 +17,14 @@ const app = process.env.STRATA_APP ? JSON.parse(readFileSync(process.env.STRATA_
 export const appId = app?.app;
 export const skip = url && app ? false : "STRATA_URL and STRATA_APP name no system";
 
-/** Returns an identity token, as the server of an app makes it. */
-export function identityToken(user, nonce) {
+/** Returns an identity token, as the server of an app makes it. `claims` are those of the identity. */
+export function identityToken(user, nonce, claims = { display_name: `Name of ${user}` }) {
   const now = Math.floor(Date.now() / 1000);
   const encode = (json) => Buffer.from(JSON.stringify(json)).toString("base64url");
   const header = encode({ typ: "JWT", alg: "RS256", cty: "layer-eit;v=1", kid: app.key });
-  const claims = encode({ iss: app.provider, prn: user, iat: now, exp: now + 600, nce: nonce,
-    display_name: `Name of ${user}` });
-  const sign = createSign("RSA-SHA256").update(`${header}.${claims}`);
-  return `${header}.${claims}.${sign.sign(readFileSync(app.privateKeyFile)).toString("base64url")}`;
+  const body = encode({ iss: app.provider, prn: user, iat: now, exp: now + 600, nce: nonce, ...claims });
+  const sign = createSign("RSA-SHA256").update(`${header}.${body}`);
+  return `${header}.${body}.${sign.sign(readFileSync(app.privateKeyFile)).toString("base64url")}`;
 }
 
 const run = Date.now().toString(36);
@@ -71,9 +70,9 @@ export async function until(condition, what = condition.toString(), limit = 20_0
 
 export const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
 
-/** A TCP proxy before the gateway. `cut` ends its connections; while it `isDown`, it accepts none. */
-export async function openProxy() {
-  const target = new URL(url);
+/** A TCP proxy before the gateway or another server. `cut` ends its connections; while it `isDown`, it accepts none. */
+export async function openProxy(address = url) {
+  const target = new URL(address);
   const pairs = new Set();
   const proxy = { isDown: false, url: "", isSilent: false };
   const server = createServer((client) => {
