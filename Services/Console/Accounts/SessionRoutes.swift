@@ -51,8 +51,8 @@ struct SessionRoutes: ConsoleFeature {
             message: "The name or the password is wrong.")
     }
 
-    /// Uses a link up. The address of a link is only the page, which sends the token: a preview of the link, which loads
-    /// the page and runs no script, leaves it usable.
+    /// Uses a link up. The link's address is that of the page, which sends the token here. A preview of the link loads
+    /// the page and runs no script, so the link stays usable.
     private func useLink(_ request: Request, context: ConsoleContext) async throws -> Response {
         let link = try await request.json(Link.self)
         return try answer(

@@ -32,9 +32,10 @@ export class Console {
   /** Opens a screen by all parts of its address, and waits until its data is there. */
   async go(parts) {
     const hash = `#/${parts.map(encodeURIComponent).join("/")}`;
-    // Each screen has a heading of its own.
+    // Each path has a heading of its own.
     await this.browser.run((address) => {
-      if ((location.hash || "#/overview") !== address) document.querySelector("main h1").dataset.isLeft = true;
+      const [path] = (location.hash || "#/overview").split("?");
+      if (path !== address) document.querySelector("main h1").dataset.isLeft = true;
       location.hash = address;
     }, hash);
     await this.browser.until(`${hash} is there`, () => {

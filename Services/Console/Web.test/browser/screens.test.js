@@ -41,7 +41,7 @@ const screens = () => [
 
 /** Buttons that change nothing. */
 const harmless = new Set([
-  "Copy", "Copy the id", "Copy the URL", "Refresh", "Retry", "Export", "Collapse all", "Older messages", "Open",
+  "Copy", "Copy the id", "Copy the URL", "Refresh", "Retry", "Export", "Collapse", "Older messages", "Open",
   "Older changes", "Show", "Load more", "All calls", "GET", "Find",
 ]);
 const isHarmless = (name) => harmless.has(name)

@@ -23,7 +23,7 @@ export function Screen({ signIn, note }) {
   };
   return html`<main class="login">
     <div class="login-card">
-      <p class="login-brand"><${Mark} />Strata <span>console</span></p>
+      <p class="login-brand"><${Mark} /><b>Strata <span>console</span></b></p>
       <h1>Sign in</h1>
       ${note && html`<p class="note" role="status">${note}</p>`}
       <${Form} onSubmit=${submit} action=${action} submit="Sign in" isDisabled=${!name || !password}>
