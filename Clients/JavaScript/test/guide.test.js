@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { kinds } from "../changes.js";
 import * as content from "../content.js";
 import * as storage from "../indexeddb.js";
 import * as library from "../strata.js";
@@ -55,6 +56,7 @@ test("the guide names every public member, and no other", async () => {
     [list, named("list", "messages")],
     [chat, [...named("conversation"), ...listed("Conversations")]],
     [list.items[0], [...named("message"), ...listed("Messages")]],
+    [list.items[0].parts[0], codes(/^A part has (.*);/m.exec(guide)[1])],
     [client.identity("bob"), [...named("identity"), ...listed("Users")]],
     [new library.StrataError("closed"), rows(section("Errors").split("| Code of the client |")[0])],
   ];
@@ -64,7 +66,7 @@ test("the guide names every public member, and no other", async () => {
   client.disconnect();
 });
 
-test("the guide names every option and event of the client, and no other", () => {
+test("the guide names every option, event and kind of change, and no other", () => {
   const source = readFileSync(new URL("../client.js", import.meta.url), "utf8");
   const [, options] = /@typedef \{object\} ClientOptions\n([^]*?)@typedef/.exec(source);
   const [, events] = /@typedef \{\{([^]*?)\}\} ClientEvents/.exec(source);
@@ -73,6 +75,7 @@ test("the guide names every option and event of the client, and no other", () =>
   assert.deepEqual(rows(optionTable).sort(), optionNames.filter((name) => name !== "clock").sort());
   const eventNames = [...events.replaceAll(/\{[^{}]*\}?/g, "").matchAll(/(\w+):/g)].map(([, name]) => name);
   assert.deepEqual(rows(rest.split("\n| Event |")[1]).sort(), eventNames.sort());
+  assert.deepEqual(codes(/^The kinds are (.*)/m.exec(guide)[1]).sort(), Object.keys(kinds).sort());
 });
 
 test("the guide uses every export of the modules beside the core", () => {
