@@ -269,7 +269,7 @@ extension EndToEnd {
                     #expect(gateway.lines(containing: "content store is unavailable").count == 1)
                     #expect(try await gateway.metric("strata_gateway_content_store_retries_total") > 0)
 
-                    try await MotoServer.with(port: server.port) { _ in
+                    try await MotoServer.with(port: server.port) { _ async throws in
                         #expect(try await cluster.put(Self.bytes, to: late.uploadURL).status == 200)
                         #expect(try await isUp() == 1)
                         #expect(gateway.lines(containing: "content store is available again").count == 1)
