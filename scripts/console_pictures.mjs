@@ -6,28 +6,32 @@
  *     export STRATA_HOME=/tmp/pictures STRATA_URL=http://localhost:8080 STRATA_APP=app.json
  *     strata dev --public-url $STRATA_URL        # in another terminal
  *     strata app create --name "Harbour Ferries" --json >app.json
- *     scripts/console_pictures.js
+ *     scripts/console_pictures.mjs
  *
  * Needs Chromium, psql and the command strata; CHROMIUM, PSQL and STRATA_PROGRAM name other programs. The charts need
- * three minutes.
+ * two minutes.
  */
 import { createServer } from "node:http";
 import { writeFileSync } from "node:fs";
-import { disconnectAll, pause, until } from "../Clients/JavaScript/test/support/system.js";
+import { disconnectAll, pause } from "../Clients/JavaScript/test/support/system.js";
 import { Console } from "../Services/Console/Web.test/browser/console.js";
-import { makePeople, makeTalk, people, signIn } from "../Services/Console/Web.test/browser/content.js";
-import { appUUID, consoleURL, password, patch, server, sql, strata, text } from "../Services/Console/Web.test/browser/system.js";
+import { makePeople, makeTalk, signIn } from "../Services/Console/Web.test/browser/content.js";
+import {
+  appUUID, consoleURL, password, server, sql, strata, text,
+} from "../Services/Console/Web.test/browser/system.js";
 
 const limit = 120_000;
 /** Scales and qualities. The first pair whose picture is small enough is used. */
 const grades = [[2, 85], [2, 70], [1.5, 85], [1.5, 70], [1.25, 70], [1, 80]];
 const docs = new URL("../docs/", import.meta.url);
 
+/** Further people, who keep the charts moving. */
 const further = {
   "ana.ferreira": "Ana Ferreira", "bruno.lopes": "Bruno Lopes", "diogo.matos": "Diogo Matos", "eva.pinto": "Eva Pinto",
   "filipe.gomes": "Filipe Gomes", "gabriela.dias": "Gabriela Dias", "hugo.teixeira": "Hugo Teixeira",
   "joana.moreira": "Joana Moreira", "luis.carvalho": "Luís Carvalho", "miguel.antunes": "Miguel Antunes",
 };
+/** Further conversations: title, status, participants, and what the first of them says. */
 const talks = [
   ["Ferry 3, Friday", "boarding", ["ana.ferreira", "bruno.lopes", "rui.almeida"], "Two cars are missing on the list."],
   ["Lost property", "open", ["eva.pinto", "marta.sousa"], "A blue backpack, left at pier 2."],
@@ -38,23 +42,27 @@ const talks = [
   ["Pier 3 works", "planned", ["miguel.antunes", "ines.costa"], "Scaffolding goes on Tuesday."],
 ];
 
-const small = (name) => `layer:///identities/${name}`;
+const identity = (name) => `layer:///identities/${name}`;
+
 let webhookStatus = 200;
+/** A receiver of webhooks. */
 const receiver = createServer(async (request, response) => {
   const challenge = new URL(request.url, "http://localhost").searchParams.get("verification_challenge");
   await request.toArray();
   response.writeHead(challenge ? 200 : webhookStatus).end(challenge ?? "");
 });
 
+/** Makes the content that lists show. */
 async function makeTalks() {
   for (const [id, name] of Object.entries(further)) {
     const [first, last] = name.split(" ");
     await server("PUT", `/users/${id}/identity`, { display_name: name, first_name: first, last_name: last });
   }
   for (const [title, status, participants, body] of talks) {
-    const { id } = await server("POST", "/conversations", { participants, distinct: false, metadata: { title, status } });
+    const metadata = { title, status };
+    const { id } = await server("POST", "/conversations", { participants, distinct: false, metadata });
     await server("POST", `/conversations/${id.split("/").at(-1)}/messages`,
-      { sender_id: small(participants[0]), parts: [text(body)] });
+      { sender_id: identity(participants[0]), parts: [text(body)] });
   }
   await server("POST", "/indexes", { property: "metadata.status" });
   await server("POST", "/users/ines.costa/blocks", { user_id: "hugo.teixeira" });
@@ -68,7 +76,9 @@ const addDevice = (client) => fetch(`${process.env.STRATA_URL}/push_tokens`, {
   method: "POST",
   headers: { Accept: "application/vnd.layer+json; version=3.0", "Content-Type": "application/json",
     Authorization: `Layer session-token="${client.session.token}"` },
-  body: JSON.stringify({ device_id: "ines-phone", token: "1f".repeat(32), type: "apns", apns_bundle_id: "example.ferries" }),
+  body: JSON.stringify({
+    device_id: "ines-phone", token: "1f".repeat(32), type: "apns", apns_bundle_id: "example.ferries",
+  }),
 });
 
 /** Sends messages in waves, until it is told to stop, so that the charts have something to show. */
@@ -112,6 +122,7 @@ async function take(name, { width = 1280, height = 860, scheme = "light" } = {})
   await page.browser.resize(1280, 900);
 }
 
+/** Takes the conversation while somebody types. */
 async function takeConversation({ id, clients }) {
   const inside = (user) => clients[user].conversation(`layer:///conversations/${id}`);
   await page.show("conversations", id);
@@ -126,6 +137,7 @@ async function takeConversation({ id, clients }) {
   clearInterval(type);
 }
 
+/** Takes a trace, one of whose packets is chosen. */
 async function takeTrace({ id, clients }) {
   await page.show("users", "ines.costa", "trace");
   await page.press("Start");
@@ -145,21 +157,26 @@ async function takeTrace({ id, clients }) {
   await page.press("Stop");
 }
 
+/** Takes a webhook with deliveries that succeeded and one that failed. */
 async function takeWebhooks({ id }) {
   await page.show("webhooks");
-  for (const [url, names] of [["tickets", ["Message.created", "Receipt.created"]], ["crew", ["Conversation.updated"]]]) {
+  const address = (name) => `http://localhost:${receiver.address().port}/${name}`;
+  const webhooks = { tickets: ["Message.created", "Receipt.created"], crew: ["Conversation.updated"] };
+  for (const [name, names] of Object.entries(webhooks)) {
     await page.press("Register");
-    await page.fill("Target URL", `http://localhost:${receiver.address().port}/${url}`);
-    for (const name of names) await page.fill(name, true);
+    await page.fill("Target URL", address(name));
+    for (const event of names) await page.fill(event, true);
     await page.press("Register");
     await page.sees("active", "Webhook");
     await page.show("webhooks");
   }
-  const say = (body) => server("POST", `/conversations/${id}/messages`, { sender_id: small("rui.almeida"), parts: [text(body)] });
+  const say = (body) => server("POST", `/conversations/${id}/messages`,
+    { sender_id: identity("rui.almeida"), parts: [text(body)] });
   await say("Departed at 17:41.");
   await say("Speed 11 kn, all well.");
-  await page.press(`http://localhost:${receiver.address().port}/tickets`);
-  await page.browser.until("two deliveries", () => document.querySelectorAll("[aria-label=Deliveries] tbody tr").length > 1);
+  await page.press(address("tickets"));
+  await page.browser.until("two deliveries", () =>
+    document.querySelectorAll("[aria-label=Deliveries] tbody tr").length > 1);
   webhookStatus = 503;
   await say("Arrival at Barreiro in ten minutes.");
   await page.sees("503", "Deliveries");
@@ -169,6 +186,7 @@ async function takeWebhooks({ id }) {
   await take("webhooks");
 }
 
+/** Takes a call with its answer. */
 async function takeTry({ id }) {
   await page.go(["try"]);
   await page.press("One conversation", "Calls");
@@ -194,7 +212,7 @@ await page.fill("Password", password);
 await take("sign-in", { height: 560 });
 await page.press("Sign in");
 await page.sees("Services");
-await pause(170_000);
+await pause(100_000);
 await take("overview");
 await page.browser.resize(380, 800);
 await take("overview-380", { width: 380, height: 1000, scheme: "dark" });

@@ -90,6 +90,12 @@ export class Browser {
     return this.call("Emulation.setDeviceMetricsOverride", size);
   }
 
+  /** Sets the colours that the user prefers, and that the user prefers no motion. */
+  colors(scheme) {
+    const features = [["prefers-color-scheme", scheme], ["prefers-reduced-motion", "reduce"]];
+    return this.call("Emulation.setEmulatedMedia", { features: features.map(([name, value]) => ({ name, value })) });
+  }
+
   /** Runs a function in the page and returns its result. */
   async run(work, ...values) {
     const expression = `(${work})(...${JSON.stringify(values)})`;
@@ -116,8 +122,7 @@ export class Browser {
    *   `quality`: of WebP, 1 to 100
    */
   async picture({ width, height, scale = 1, scheme = "light", quality = 85 }) {
-    const features = [["prefers-color-scheme", scheme], ["prefers-reduced-motion", "reduce"]];
-    await this.call("Emulation.setEmulatedMedia", { features: features.map(([name, value]) => ({ name, value })) });
+    await this.colors(scheme);
     await this.resize(width, height, scale);
     await this.run(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     const { data } = await this.call("Page.captureScreenshot", { format: "webp", quality });

@@ -93,7 +93,8 @@ test("a suspended app refuses its server, until it is resumed", { skip }, async 
 });
 
 test("the audit log has each change, with the operator and the app", { skip }, async () => {
-  for (const action of ["app_create", "key_add", "token_create", "token_revoke", "server_api", "app_suspend", "app_resume"]) {
+  const actions = ["app_create", "key_add", "token_create", "token_revoke", "server_api", "app_suspend", "app_resume"];
+  for (const action of actions) {
     await page.isAudited("developer", action, name, "ok", "127.0.0.1");
   }
 });

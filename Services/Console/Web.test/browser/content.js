@@ -46,8 +46,7 @@ const lines = [
 
 /**
  * Makes the talk of a crew: a conversation with a metadata tree, messages, receipts and one who left.
- * @returns {Promise<{id: string, clients: Record<string, import("../../../../Clients/JavaScript/strata.js").StrataClient>}>}
- *   clients that stay connected
+ * @returns {Promise<{id: string, clients: object}>} `clients`: by user ids without the prefix; they stay connected
  */
 export async function makeTalk(prefix = "") {
   const ids = Object.keys(people).map((id) => prefix + id);
@@ -67,7 +66,7 @@ export async function makeTalk(prefix = "") {
   await server("POST", `/conversations/${uuid}/messages`, {
     sender_id: `layer:///identities/${encodeURIComponent(`${prefix}harbour-bot`)}`,
     parts: [text("Departure of ferry 7"),
-      { mime_type: "application/json", body: JSON.stringify({ ferry: 7, pier: 3, departs: "17:40", delay_minutes: 0 }) }],
+      { mime_type: "application/json", body: JSON.stringify({ ferry: 7, pier: 3, departs: "17:40", delay: 0 }) }],
   });
   await clients["rui.almeida"].conversation(id).markAllRead();
   await clients["ines.costa"].conversation(id).markAllRead();

@@ -67,7 +67,8 @@ test("a key that an operator sets reaches the clients, and says that the app's s
 test("a key that an operator deletes goes, with a question", { skip }, async () => {
   const rows = () => page.browser.run(() => [...document.querySelectorAll(".leaf code")].map((one) => one.textContent));
   await page.browser.until("the row can be deleted", () => {
-    const row = [...document.querySelectorAll(".leaf")].find((one) => one.querySelector("code")?.textContent === "pier");
+    const rows = [...document.querySelectorAll(".leaf")];
+    const row = rows.find((one) => one.querySelector("code")?.textContent === "pier");
     const button = [...(row?.querySelectorAll("button") ?? [])].find((one) => one.textContent === "Delete");
     button?.click();
     return button;

@@ -33,14 +33,16 @@ const fill = () => sql(`
   FROM conversations.message m WHERE m.conversation_id = '${conversation}' AND m.ordinal > 1;
   UPDATE conversations.conversation SET position = position + ${messageCount - 1}, message_count = ${messageCount},
     last_ordinal = ${messageCount} WHERE id = '${conversation}';
-  UPDATE conversations.participant SET uncounted = ${messageCount}, read = int8multirange(int8range(1, ${messageCount + 1}))
+  UPDATE conversations.participant SET uncounted = ${messageCount},
+    read = int8multirange(int8range(1, ${messageCount + 1}))
   WHERE conversation_id = '${conversation}' AND user_id = 'lena';
   COMMIT;`);
 
 before(async () => {
   if (skip) return;
   await server("PUT", "/users/lena/identity", { display_name: "Lena" });
-  const { id } = await server("POST", "/conversations", { participants: ["lena", "omar"], distinct: false, metadata: tree() });
+  const body = { participants: ["lena", "omar"], distinct: false, metadata: tree() };
+  const { id } = await server("POST", "/conversations", body);
   conversation = id.split("/").at(-1);
   await send("Message 000001");
   fill();

@@ -90,7 +90,8 @@ test("a paused webhook gets nothing, until it is activated", { skip }, async () 
     document.querySelector("[aria-label=Webhook] .badge.good")?.textContent === "active");
   const count = received.length;
   await send("An event after the pause");
-  await page.browser.until("it is delivered, too", () => document.querySelectorAll("[aria-label=Deliveries] tbody tr").length > 1);
+  await page.browser.until("it is delivered, too", () =>
+    document.querySelectorAll("[aria-label=Deliveries] tbody tr").length > 1);
   assert.ok(received.length > count);
 });
 
