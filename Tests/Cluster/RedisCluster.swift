@@ -44,9 +44,9 @@ package struct RedisCluster: Sendable {
         }
         for server in servers {
             try await server.wait(for: "a complete cluster") {
-                let info = try await $0.run("CLUSTER", "INFO")
-                return info.contains("cluster_state:ok") && info.contains("cluster_size:3")
-                    && info.contains("cluster_known_nodes:\(servers.count)\r")
+                let info = try await $0.run("CLUSTER", "INFO").split(whereSeparator: \.isNewline)
+                return ["cluster_state:ok", "cluster_size:3", "cluster_known_nodes:\(servers.count)"]
+                    .allSatisfy { info.contains(Substring($0)) }
             }
         }
         for (master, replica) in zip(masters, replicas) {

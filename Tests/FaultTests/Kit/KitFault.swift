@@ -7,7 +7,7 @@ import TestCluster
 import TestSupport
 import Testing
 
-/// A temporary fault of apps that use StrataKit, or of their environment.
+/// A temporary fault of apps, or of their environment.
 enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
     case appsKilled
     case gatewayKilled, conversationsKilled, metadataKilled, presenceKilled
@@ -24,9 +24,6 @@ enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
     ]
 
     static let possible = allCases.filter { $0.obstacle == nil }
-
-    /// The faults that apps with strata.js can have. Browsers protect the files of their own stores.
-    static let possibleInJavaScript = possible.filter { $0 != .storeOverwritten && $0 != .storeTruncated }
 
     /// The reason why this machine cannot inject the fault; nil if it can.
     var obstacle: String? {

@@ -18,9 +18,11 @@ struct KitFaultRun: Sendable {
 
     init(_ library: KitLibrary) { table = KitFaultTable(library, seed: Self.seed, minutes: Self.minutes) }
 
-    /// Returns the faults that the environment selects.
-    static func chosen(of faults: [KitFault]) -> [KitFault] {
-        faults.filter { environment["STRATA_KIT_FAULT_ONLY"].map($0.testDescription.contains) ?? true }
+    /// Returns the possible faults whose description contains the text in the environment; without it, those that
+    /// `isDefault` selects.
+    static func chosen(_ isDefault: (KitFault) -> Bool = { _ in true }) -> [KitFault] {
+        let text = environment["STRATA_KIT_FAULT_ONLY"]
+        return KitFault.possible.filter { fault in text.map(fault.testDescription.contains) ?? isDefault(fault) }
     }
 
     /// Runs a trial with one fault.
@@ -34,12 +36,12 @@ struct KitFaultRun: Sendable {
 
     /// Runs trials with random concurrent faults for the minutes that the environment sets, at least one, and writes
     /// the table if the environment requests it.
-    func several(_ possible: [KitFault], _ libraries: [KitLibrary] = [.strataKit]) async throws {
+    func several(_ libraries: [KitLibrary] = [.strataKit]) async throws {
         var generator = SeededGenerator(seed: Self.seed)
         print("random faults of apps, STRATA_KIT_FAULT_SEED=\(Self.seed)")
         let end = begun + .seconds(60 * (Self.minutes ?? 0))
         repeat {
-            let chosen = Self.chosen(of: possible)
+            let chosen = Self.chosen()
             let groups = KitFault.groups.map { $0.filter(chosen.contains) }.filter { !$0.isEmpty }
             let faults = groups.shuffled(using: &generator).prefix(generator.int(1...3)).map { generator.pick($0) }
             let period = Self.minutes == nil ? 1500 : generator.pick([1500, 4000, 10_000])
