@@ -58,7 +58,8 @@ package struct KitCommand: Codable, Sendable {
         case deleteOne(conversation: String, index: Int, mode: DeletionMode)
         case deleteConversation(conversation: String, mode: DeletionMode)
         case leave(conversation: String)
-        /// Limits the size of files to that of the store's largest file plus this many bytes; nil: no limit.
+        /// Limits the size of files to that of the store's largest file plus this many bytes; nil: no limit. With
+        /// strata.js, whose files are small, to 1/32 of these bytes.
         case limitFiles(room: Int?)
         /// Requests ``KitReport/state(number:pending:objects:)``.
         case state
