@@ -229,7 +229,8 @@ extension EndToEnd {
         @Test("a missing bucket is reported at the start, and uploads succeed once it exists")
         func missingBucket() async throws {
             try await MotoServer.with(hasBucket: false) { server in
-                try await Cluster.with(Cluster.Size(settings: server.settings)) { cluster in
+                let settings = server.settings.merging(["STRATA_LOG_LEVEL": "trace"]) { $1 }
+                try await Cluster.with(Cluster.Size(settings: settings)) { cluster in
                     let gateway = cluster.instances(of: .gateway)[0]
                     try await eventually("the log names the reason") {
                         !gateway.lines(containing: "list objects: 404 NoSuchBucket").isEmpty
@@ -242,6 +243,7 @@ extension EndToEnd {
                     try await server.makeBucket()
                     #expect(try await cluster.put(Self.bytes, to: content.uploadURL).status == 200)
                     #expect(try await cluster.fetch(try await ana.downloadURL(of: content)).body == Self.bytes)
+                    #expect(gateway.lines(containing: MotoServer.secret).isEmpty)
                 }
             }
         }

@@ -13,6 +13,8 @@ import Testing
 /// An S3 server that is not ours: moto (scripts/requirements.txt). It ends with the test process.
 struct MotoServer: Sendable {
     static let bucket = "rich-content"
+    /// The secret key that gateways use.
+    static let secret = "a secret of these tests"
 
     /// The path of the program; nil if it is not installed.
     static let program: String? = {
@@ -77,7 +79,7 @@ struct MotoServer: Sendable {
     var settings: [String: String] {
         [
             "STRATA_CONTENT_URL": "\(url)/of/strata",
-            "STRATA_CONTENT_ACCESS_KEY": "key", "STRATA_CONTENT_SECRET_KEY": "a secret of these tests",
+            "STRATA_CONTENT_ACCESS_KEY": "key", "STRATA_CONTENT_SECRET_KEY": Self.secret,
         ]
     }
 
