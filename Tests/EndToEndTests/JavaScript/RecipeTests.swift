@@ -15,7 +15,8 @@ extension EndToEnd.JavaScriptTests {
         .path(percentEncoded: false)
 
     private static let hasChromium = (try? Programs.find("chromium")) != nil
-    private static let hasFrameworks = FileManager.default.fileExists(atPath: packages + "/frameworks/vue.esm-browser.prod.js")
+    private static let hasFrameworks = FileManager.default
+        .fileExists(atPath: packages + "/frameworks/vue.esm-browser.prod.js")
 
     /// Runs the commands of docs/javascript.md, and two users on each of some of its pages.
     private func run(pages: [String]) async throws {
