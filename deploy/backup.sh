@@ -23,4 +23,6 @@ save content.tgz compose run --rm --no-deps -T --entrypoint tar gateway -C /var/
 save database.dump compose exec -T postgres pg_dump -U strata -Fc strata
 save secrets.tgz compose run --rm --no-deps -T --entrypoint tar secrets --numeric-owner -C /run/strata -cz .
 save operator.tgz compose run --rm --no-deps -T --entrypoint tar strata -C /var/lib/strata/home -cz .
+# The console shows the time.
+compose exec -T postgres psql -U strata -d strata -qc "SELECT console.record_command('backup', 'deploy/backup.sh', NULL)" </dev/null >/dev/null
 ls -l "$directory"
