@@ -7,8 +7,8 @@ import TestSupport
 package struct RedisCluster: Sendable {
     /// The servers that are masters at first.
     package let masters: [PrivateRedis]
-    /// The replica of each master, in the same order; empty if there are none.
-    package let replicas: [PrivateRedis]
+    /// The first replica of each master, in the same order; empty if there are none.
+    private let replicas: [PrivateRedis]
 
     /// The URL of one node, through which the others are discovered.
     package var url: String { masters[0].url }
@@ -17,16 +17,19 @@ package struct RedisCluster: Sendable {
 
     /// Starts the servers, and waits until all of them know the cluster.
     package static func start(withReplicas: Bool = false) async throws -> RedisCluster {
+        let failover = [
+            "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
+        ]
         let buses = try LoopbackPort.free(withReplicas ? 6 : 3)
         var servers: [PrivateRedis] = []
         for bus in buses {
             let directory = try TestDirectory.make("redis-node")
             servers.append(
-                try await TestServers.privateRedis(arguments: [
-                    "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file",
-                    directory + "/nodes.conf", "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor",
-                    "0",
-                ]))
+                try await TestServers.privateRedis(
+                    arguments: [
+                        "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file",
+                        directory + "/nodes.conf",
+                    ] + (withReplicas ? failover : [])))
         }
         let cluster = RedisCluster(masters: Array(servers.prefix(3)), replicas: Array(servers.dropFirst(3)))
         try await cluster.form(buses)
@@ -62,6 +65,23 @@ package struct RedisCluster: Sendable {
         }
     }
 
+    /// Returns the present roles of a master of the beginning and its replica.
+    package func pair(_ index: Int) async throws -> (master: PrivateRedis, replica: PrivateRedis) {
+        let (one, other) = (masters[index], replicas[index])
+        return try await one.isMaster ? (one, other) : (other, one)
+    }
+
+    /// Lets a master hand over to its replica. Redis gives up after 5 s, which may happen on a busy machine.
+    package func handOver(_ index: Int) async throws {
+        let (master, replica) = try await pair(index)
+        for _ in 1...5 where try await !replica.isMaster {
+            try await replica.run("CLUSTER", "FAILOVER")
+            try? await replica.waitUntilMaster(within: .seconds(6))
+        }
+        try await replica.waitUntilMaster()
+        try await master.waitUntilReplica()
+    }
+
     package func stop() async {
         for server in servers { await server.stop() }
     }
@@ -81,9 +101,11 @@ extension PrivateRedis {
         return exit.output.hasSuffix("\n") ? String(exit.output.dropLast()) : exit.output
     }
 
+    fileprivate nonisolated var isMaster: Bool { get async throws { try await run("ROLE").hasPrefix("master") } }
+
     /// Waits until the server serves writes.
-    package nonisolated func waitUntilMaster() async throws {
-        try await wait(for: "the role of a master") { try await $0.run("ROLE").hasPrefix("master") }
+    package nonisolated func waitUntilMaster(within limit: Duration = Waiting.limit) async throws {
+        try await wait(for: "the role of a master", within: limit) { try await $0.isMaster }
     }
 
     /// Waits until the server follows its master.
@@ -96,9 +118,9 @@ extension PrivateRedis {
 
     /// Polls a state, which no event announces. A server that does not answer has not reached it.
     fileprivate nonisolated func wait(
-        for state: String, _ isReached: (PrivateRedis) async throws -> Bool
+        for state: String, within limit: Duration = Waiting.limit, _ isReached: (PrivateRedis) async throws -> Bool
     ) async throws {
-        let deadline = Waiting.deadline
+        let deadline = ContinuousClock.now + limit
         while (try? await isReached(self)) != true {
             guard .now < deadline else {
                 throw LocalServerError(.timedOut, "Redis on port \(port) has not reached \(state)")

@@ -12,17 +12,17 @@ extension EndToEnd {
     @Suite("StrataKit: random histories")
     struct KitHistoriesTests {
         /// The histories at a time. Each device is a process.
-        private static let width = 4
+        private static let width = 8
 
         @Test(
             "all stores equal the server and no sent change is lost, after random offline work and lost answers",
             .proves("OFF-7", "OFF-8", "SYNC-7", "SYNC-70", "CLNT-4", "RCPT-1", "RCPT-3", "RCPT-6"))
-        func strataKit() async throws { try await run(TestTier.pick(short: 3, long: 16), of: [.strataKit]) }
+        func strataKit() async throws { try await run(TestTier.pick(short: 2, long: 8), of: [.strataKit]) }
 
         @Test(
             "stores of StrataKit and strata.js equal the server, and fresh ones, and no sent change is lost",
             .enabled(if: Node.path != nil, "\(Node.comment)"))
-        func both() async throws { try await run(TestTier.pick(short: 5, long: 24), of: [.strataKit, .strataJS]) }
+        func both() async throws { try await run(TestTier.pick(short: 3, long: 20), of: [.strataKit, .strataJS]) }
 
         /// Runs histories, several at a time.
         private func run(_ defaultCount: Int, of libraries: [KitLibrary]) async throws {

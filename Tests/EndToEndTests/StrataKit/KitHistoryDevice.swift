@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import KitClient
+import LocalServers
 import ProtocolClient
 import TestCluster
 import TestSupport
@@ -40,10 +41,14 @@ final class KitHistoryDevice {
             switch next {
             case .report(.started): return
             case .report(let report): note(report)
-            case .end: throw KitProblem("\(name): the process has ended; its output is in \(directory)")
+            case .end: throw ended
             }
         }
         throw KitProblem("\(name): the process did not start")
+    }
+
+    private var ended: KitProblem {
+        KitProblem("\(name): the process has ended: \(LogTail.last(12, of: "\(directory)/process-\(processes).log"))")
     }
 
     private func note(_ report: KitReport) {
@@ -53,7 +58,7 @@ final class KitHistoryDevice {
     private func ask(_ action: KitCommand.Action) async throws -> KitReport {
         commands += 1
         let report = try await process?.execute(KitCommand(number: commands, action: action)) { note($0) }
-        guard let report else { throw KitProblem("\(name): the process has ended") }
+        guard let report else { throw ended }
         return report
     }
 

@@ -31,28 +31,27 @@ struct RedisFailoverTests {
     @Test("masters of a cluster are killed, hang and hand over, and no change is lost, duplicated or reordered")
     func cluster() async throws {
         let redis = try await RedisCluster.start(withReplicas: true)
-        let (masters, replicas) = (redis.masters, redis.replicas)
         var size = Self.size
         size.settings = ["STRATA_REDIS_URL": redis.url]
         try await Cluster.with(size) { cluster in
             try await Self.run("a master of a Redis Cluster is killed, and its replica takes over", 100, on: cluster) {
-                await masters[0].kill()
-                try await replicas[0].waitUntilMaster()
+                let (master, replica) = try await redis.pair(0)
+                await master.kill()
+                try await replica.waitUntilMaster()
                 try await Task.sleep(for: Self.period)
-                try await masters[0].restart()
-                try await masters[0].waitUntilReplica()
+                try await master.restart()
+                try await master.waitUntilReplica()
             }
             try await Self.run("a master of a Redis Cluster hangs, and its replica takes over", 101, on: cluster) {
-                await masters[1].suspend()
-                try await replicas[1].waitUntilMaster()
+                let (master, replica) = try await redis.pair(1)
+                await master.suspend()
+                try await replica.waitUntilMaster()
                 try await Task.sleep(for: Self.period)
-                await masters[1].resume()
-                try await masters[1].waitUntilReplica()
+                await master.resume()
+                try await master.waitUntilReplica()
             }
             try await Self.run("a master of a Redis Cluster hands over to its replica", 102, on: cluster) {
-                try await replicas[2].run("CLUSTER", "FAILOVER")
-                try await replicas[2].waitUntilMaster()
-                try await masters[2].waitUntilReplica()
+                try await redis.handOver(2)
                 try await Task.sleep(for: Self.period)
             }
         }

@@ -2,6 +2,7 @@
 
 import Foundation
 import KitClient
+import LocalServers
 import ProtocolClient
 import SeededRandom
 import StrataCommand
@@ -107,6 +108,9 @@ actor KitDevice {
         return names.count { $0.hasSuffix(".damaged") }
     }
 
+    /// The end of the error output of the last process.
+    var log: String { LogTail.last(12, of: "\(place)-\(processes).log") }
+
     // MARK: One process
 
     /// Starts a process, and uses it while `body` returns true and the process lives.
@@ -126,7 +130,7 @@ actor KitDevice {
         if process.wasKilled { story.kills += 1 }
         process.kill()
         await readTheRest(of: process)
-        if process.hasCrashed { story.faults.append("\(name): a process crashed, see \(place)-\(processes).log") }
+        if process.hasCrashed { story.faults.append("\(name): a process crashed: \(log)") }
         self.process = nil
     }
 

@@ -97,7 +97,7 @@ struct KitTrial: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in devices { group.addTask { try await device.work() } }
             for device in devices where await !device.isSignedIn() {
-                throw LoadError("\(device.name) was not signed in")
+                throw LoadError("\(device.name) was not signed in: \(await device.log)")
             }
             try await Task.sleep(for: .milliseconds(300))
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -4,7 +4,6 @@ import { after, before, test } from "node:test";
 import { disconnectAll } from "../../../../Clients/JavaScript/test/support/system.js";
 import { Console } from "./console.js";
 import { makePeople, makeTalk } from "./content.js";
-import { faintTexts } from "./contrast.js";
 import { appName, appUUID, newOperator, password, skip, sql } from "./system.js";
 
 let page;
@@ -100,16 +99,6 @@ test("a viewer sees every screen, no button that changes something, and no trace
   await page.sees("Only operators may trace");
   await page.misses("Start");
 });
-
-for (const scheme of ["light", "dark"]) {
-  test(`all texts have the contrast of WCAG AA in the ${scheme} colours`, { skip }, async () => {
-    await page.browser.colors(scheme);
-    for (const [parts] of screens()) {
-      await page.go(parts);
-      assert.deepEqual(await page.browser.run(faintTexts), [], `#/${parts.join("/")}`);
-    }
-  });
-}
 
 test("all screens fit into 380 pixels", { skip }, async () => {
   await page.browser.resize(380, 800);
