@@ -44,7 +44,7 @@ for (const seed of seeds) {
     { skip }, async () => {
     const random = randomNumbers(seed);
     const users = ["ann", "ben", "cleo"].map(newUser);
-    const proxies = await Promise.all(users.map(openProxy));
+    const proxies = await Promise.all(users.map(() => openProxy()));
     const clients = [];
     for (const [index, user] of users.entries()) clients.push(await liveClient(user, { url: proxies[index].url,
       messages: 100 }));
