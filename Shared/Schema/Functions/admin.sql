@@ -463,8 +463,8 @@ BEGIN
 END
 $$;
 
--- Estimates the bytes of apps' rich content, from blocks of the table with about 10,000 rows. No row: an app has none, or
--- no such block has a content of it.
+-- Estimates the bytes of apps' rich content, from blocks of the table with about 10,000 rows. No row: an app has none,
+-- or none in these blocks.
 CREATE OR REPLACE FUNCTION conversations.estimated_content() RETURNS TABLE (app_id uuid, bytes numeric)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
