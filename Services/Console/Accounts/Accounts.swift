@@ -106,7 +106,7 @@ struct Accounts: Sendable {
     }
 }
 
-/// Two threads that hash passwords. A hash takes a tenth of a second and 32 MB, so no more run at once.
+/// Two threads that hash passwords. A hash takes 0.1 s and 32 MB, so at most two are computed at the same time.
 private struct PasswordThreads: Service {
     private let threads = NIOThreadPool(numberOfThreads: 2)
 

@@ -72,7 +72,7 @@ struct AddressMiddleware: ConsoleMiddleware {
 }
 
 /// A middleware that requires a session. The request is a use of it, unless it has the header `X-Idle`: an open page
-/// that nobody uses goes on reading.
+/// also reads without input.
 struct SessionMiddleware: ConsoleMiddleware {
     let accounts: Accounts
 
