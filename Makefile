@@ -44,6 +44,7 @@ chat: build
 
 test: setup
 	@scripts/build.sh debug --build-tests
+	@scripts/venv.sh || echo "Python packages cannot be installed here; tests that need them are skipped." >&2
 	@scripts/test.sh $(ARGS)
 
 test-long: setup

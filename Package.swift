@@ -92,7 +92,8 @@ let checks: [Target] = [
     library("TestTiers", "Tests/Tiers", []),
     // Replaces the allocation functions of the program that all tests are linked into.
     .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
-    executable("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"]),
+    executable(
+        "KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient", "StrataCommand", "LocalServers"]),
     tests("NetKitTests", ["NetKit", nioCore, nioPosix, nioEmbedded, logging]),
     tests("ModelTests", ["SeededRandom", "StrataModel"]),
     tests("WireTests", ["SeededRandom", "StrataWire", "StrataModel", nioCore]),
@@ -156,9 +157,9 @@ let checks: [Target] = [
             "CAllocationCounter", "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts",
             "StrataModel", "StrataWire",
             "RPC", "ServiceKit", "NetKit", crypto,
-            hummingbird,
+            asyncHTTPClient, hummingbird,
             httpTypes,
-            nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
+            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, logging,
         ]),
     tests(
         "SimulationTests",
@@ -344,7 +345,7 @@ let package = Package(
             "Gateway", "Services/Gateway",
             [
                 "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit",
-                "ProtocolDocs", swiftProtobuf,
+                "ProtocolDocs", asyncHTTPClient, swiftProtobuf,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS,

@@ -32,4 +32,6 @@ for file in "$directory"/database-*.dump; do
 done
 save secrets.tgz compose run --rm --no-deps -T --entrypoint tar secrets --numeric-owner -C /run/strata -cz .
 save operator.tgz compose run --rm --no-deps -T --entrypoint tar strata -C /var/lib/strata/home -cz .
+# The console shows the time.
+compose exec -T postgres psql -U strata -d strata -qc "SELECT console.record_command('backup', 'deploy/backup.sh', NULL)" </dev/null >/dev/null
 ls -l "$directory"

@@ -203,7 +203,7 @@ chart() {
     command -v helm >/dev/null || { skipped="there is no helm"; return; }
     command -v kubectl >/dev/null || { skipped="there is no kubectl"; return; }
     helm lint --strict --quiet deploy/helm/strata && kubectl kustomize deploy/kubernetes >"$work/objects.yaml" || return
-    "$python/python" scripts/check_chart.py helm "$work/objects.yaml" "$work/chart" && schemas "$work"/chart/{default,all}.yaml
+    "$python/python" scripts/check_chart.py helm "$work/objects.yaml" "$work/chart" && schemas "$work"/chart/{default,all,promise-content.objectStore.url}.yaml
 }
 
 # Only webhooks, and the receiver of its test, are in a network through which they can reach others. The console is

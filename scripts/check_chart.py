@@ -31,6 +31,8 @@ FREE = re.compile(r"(^|\.)(settings|requests|limits|annotations|ingressNamespace
 # Another value for the default that is not text, or that is text of a certain form.
 OTHER = {
     "image.digest": "sha256:" + "0" * 64, "image.pullPolicy": "Always", "image.pullSecrets": ["other"], "content.size": "7Gi",
+    "content.objectStore.url": "s3+https://store.example/bucket",
+    "networkPolicies.objectStore.to": [{"ipBlock": {"cidr": "192.0.2.12/32"}}],
     "networkPolicies.postgres.to": [{"ipBlock": {"cidr": "192.0.2.10/32"}}], "networkPolicies.redis.to": [{"ipBlock": {"cidr": "192.0.2.11/32"}}],
     "networkPolicies.deniedReceivers.ipv4": ["192.0.2.0/24"], "networkPolicies.deniedReceivers.ipv6": ["2001:db8::/32"],
     "tolerations": [{"key": "other", "operator": "Exists"}],
@@ -156,10 +158,11 @@ def pods(objects):
 
 
 def check_effects(chart):
-    """Values without an effect."""
-    default = chart.text("default", {})
+    """Values without an effect. Those of an object store need its URL."""
+    stored = changed(chart.values, "content.objectStore.url", "s3://bucket")
     for path, value in leaves(chart.values):
-        if chart.text(path, changed(chart.values, path, other(path, value))) == default:
+        base = stored if ".objectStore." in path else chart.values
+        if chart.text(path, changed(base, path, other(path, value))) == chart.text("base", base):
             yield f"{path}: another value has no effect"
 
 
@@ -167,7 +170,7 @@ def all_changed(chart):
     """The values with all of them changed, except those that leave objects out."""
     result = chart.values
     for path, value in leaves(chart.values):
-        if not isinstance(value, bool) and path != "content.existingClaim":
+        if not isinstance(value, bool) and path not in ("content.existingClaim", "content.objectStore.url"):
             result = changed(result, path, other(path, value))
     return result
 
@@ -198,6 +201,11 @@ def check_promises(chart, default):
             yield "content.enabled: false must leave out the volume and the directory"
     if "PersistentVolumeClaim" in kinds(render("content.existingClaim", "other")):
         yield "content.existingClaim: the chart must make no claim"
+    stored = render("content.objectStore.url", "s3://bucket")
+    if "PersistentVolumeClaim" in kinds(stored) or "/var/lib/strata/content" in str(stored):
+        yield "content.objectStore.url: the chart must leave out the volume and the directory"
+    if ("NetworkPolicy", "object-store") not in by_name(stored):
+        yield "content.objectStore.url: a network policy must let gateways call the store"
     images = {pod["spec"]["containers"][0]["image"] for pod in pods(render("image.repository", "registry.example/other")).values()}
     if images != {"registry.example/other:dev"}:
         yield f"image.repository: all pods must have the image, and they have {sorted(images)}"

@@ -28,7 +28,7 @@ def free_port():
 
 def main():
     text = (ROOT / "docs/clients.md").read_text()
-    text = text[text.index("## Watch a socket"):text.index("## Connect a stock JavaScript client")].replace("8090", str(free_port()))
+    text = text[text.index("## Watch a socket"):text.index("## Connect a stock JavaScript client")].replace("8100", str(free_port()))
     commands = "".join(re.findall(r"^```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     environment = os.environ | {"API": os.environ["STRATA_API"], "PATH": f"{os.environ['PATH']}:{ROOT}/.build/debug", "PYTHONUNBUFFERED": "1"}
     example = (ROOT / "Examples/watch.py").read_text()

@@ -6,6 +6,7 @@
    ("## 12 Title", "## 12. Title"), a table row whose first cell is the number, or item 4 of the numbered list under heading 12.
 2. No text cites a document that is not in the repository.
 3. A relative link of a Markdown file leads to a tracked file or directory, and its anchor to a heading.
+4. A link with several words to a file of tests has the title of a test in that file.
 
 Prints one line for each error, "file:line: what is wrong", and exits with 1 if there is any.
 """
@@ -29,6 +30,7 @@ OUTSIDE = [
     (re.compile(r"\bClient AP[I] §?\d+(?:\.\d+)?\b"), "cite docs/conformance.md, with the section"),
     (re.compile(r"\.\./share[d]\b"), "it is outside the repository"),
 ]
+TEST = re.compile(r"\[([^\]\n]+ [^\]\n]+)\]\(([^)\s]+(?:Tests\.swift|\.test\.js))\)")
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]*)>?(?:\s+[\"'][^)]*)?\)|^ {0,3}\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
 
@@ -125,6 +127,14 @@ def wrong_links(name, text, texts, directories):
             yield match.start(), f"the link to {target} names no heading of {path}"
 
 
+def wrong_tests(name, text, texts):
+    for match in TEST.finditer(text):
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2]))
+        title = re.sub(r"\\([_*|])", r"\1", match[1])
+        if f'"{title}"' not in (texts.get(path) or "").replace('\\"', '"'):
+            yield match.start(), f"{path} has no test \"{title}\""
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     texts = tracked()
@@ -136,7 +146,7 @@ def main():
     for name, text in ((name, text) for name, text in texts.items() if text is not None):
         found = [*wrong_sections(name, text, texts), *wrong_citations(text)]
         if name.endswith(".md"):
-            found += wrong_links(name, text, texts, directories)
+            found += [*wrong_links(name, text, texts, directories), *wrong_tests(name, text, texts)]
         errors += [f"{name}:{text.count(chr(10), 0, offset) + 1}: {what}" for offset, what in sorted(found)]
     if errors:
         sys.exit("\n".join(errors))

@@ -12,11 +12,7 @@ strata=$PWD/.build/debug/strata
 [ -x "$strata" ] || { say "There is no $strata; make build first."; exit 69; }
 
 venv=${STRATA_VENV:-$PWD/.build/venv}
-if ! cmp -s scripts/requirements.txt "$venv/installed.txt"; then
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --retries 10 --quiet --disable-pip-version-check -r scripts/requirements.txt
-    cp scripts/requirements.txt "$venv/installed.txt"
-fi
+scripts/venv.sh
 "$venv/bin/python" scripts/check_examples.py
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-api.XXXXXX")

@@ -116,6 +116,7 @@ export class StrataClient {
   constructor(options) {
     const { clock = systemClock, WebSocket = globalThis.WebSocket, storage } = options;
     if (!WebSocket) throw invalid("WebSocket", "There is no WebSocket.");
+    if (!/^https?:/.test(options.url)) throw invalid("url", "The URL of a gateway begins with https: or http:.");
     this.#options = options;
     this.#clock = clock;
     const signedIn = (/** @type {import("./rest.js").Session} */ session) => this.#emit("session", session);
@@ -574,6 +575,7 @@ export class StrataClient {
    * @returns {Conversation} See its promise `created`.
    */
   createConversation({ participants, distinct = true, metadata = {}, deliveryReceipts = true, readReceipts = true }) {
+    if (!Array.isArray(participants)) throw invalid("participants", "Participants are an array of user ids.");
     const users = participants.map(userId);
     const tree = /** @type {any} */ (checkValue(metadata));
     const known = distinct ? this.#findDistinct(users) : undefined;

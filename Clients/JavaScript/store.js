@@ -341,6 +341,8 @@ export class Store {
     this.#touched.identities.add(user);
     if (operation === "create") return this.#putParticipant(readIdentity(data));
     if (operation === "delete") return void this.followed.delete(user);
+    // The server sends no identity of a user without conversations.
+    if (user === this.#me && !this.identities.has(user)) this.#putUnnamed(user);
     const known = this.identities.get(user);
     for (const one of data) {
       if (one.property === "blocked") this.setBlocked(user, one.value === true);
@@ -353,7 +355,11 @@ export class Store {
     if (isBlocked) this.blocked.add(user);
     else this.blocked.delete(user);
     this.#touched.identities.add(user);
-    if (!isBlocked || this.identities.has(user)) return;
+    if (isBlocked && !this.identities.has(user)) this.#putUnnamed(user);
+  }
+
+  /** @param {string} user */
+  #putUnnamed(user) {
     this.#putIdentity({ userId: user, displayName: null, avatarUrl: null });
   }
 

@@ -1,103 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { Browser } from "../../Clients/JavaScript/test/support/browser.js";
 
 /**
  * A smoke test of the demo page in headless Chromium, against a running system:
  *
  *     node Examples/Demo/demo.test.js 'http://localhost:8080/demo/#app=…&alice=…&bob=…'
  *
- * `CHROMIUM` names another program than `chromium`. The test can be repeated with the same address.
+ * The test can be repeated with the same address.
  */
 const url = process.argv[2] ?? process.env.DEMO_URL;
-/**
- * The time within which a condition must hold, in milliseconds. The statuses of an earlier page last for 25 s, and
- * users stay online that long.
- */
-const limit = 40_000;
-
-/** A headless Chromium with one page, controlled through a pipe. */
-class Browser {
-  #process;
-  #directory = mkdtempSync(join(tmpdir(), "strata-demo-"));
-  #calls = new Map();
-  #count = 0;
-  #session = "";
-  #rest = "";
-  /** Uncaught errors, and messages of the console that report errors. */
-  problems = [];
-
-  constructor() {
-    const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"];
-    this.#process = spawn(process.env.CHROMIUM ?? "chromium", [...options, `--user-data-dir=${this.#directory}`], {
-      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
-    });
-    this.#process.stdio[4].setEncoding("utf8").on("data", (text) => this.#received(text));
-  }
-
-  #received(text) {
-    const packets = (this.#rest + text).split("\0");
-    this.#rest = packets.pop();
-    for (const { id, method, params, result, error } of packets.map((packet) => JSON.parse(packet))) {
-      if (method === "Runtime.exceptionThrown") this.problems.push(params.exceptionDetails.exception?.description);
-      if (method === "Log.entryAdded" && params.entry.level === "error") this.problems.push(params.entry.text);
-      if (id === undefined) continue;
-      const { resolve, reject } = this.#calls.get(id);
-      this.#calls.delete(id);
-      if (error) reject(new Error(error.message));
-      else resolve(result);
-    }
-  }
-
-  call(method, params = {}) {
-    const id = ++this.#count;
-    const sessionId = this.#session || undefined;
-    this.#process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
-    return new Promise((resolve, reject) => this.#calls.set(id, { resolve, reject }));
-  }
-
-  async open(address) {
-    const { targetId } = await this.call("Target.createTarget", { url: "about:blank" });
-    const { sessionId } = await this.call("Target.attachToTarget", { targetId, flatten: true });
-    this.#session = sessionId;
-    for (const domain of ["Runtime", "Log", "Page"]) await this.call(`${domain}.enable`);
-    await this.call("Page.navigate", { url: address });
-  }
-
-  /** Runs a function in the page and returns its result. */
-  async run(work, ...values) {
-    const expression = `(${work})(...${JSON.stringify(values)})`;
-    const options = { expression, returnByValue: true, awaitPromise: true, userGesture: true };
-    const { result, exceptionDetails } = await this.call("Runtime.evaluate", options);
-    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-    return result.value;
-  }
-
-  /** Waits until a function returns a true value in the page. */
-  async until(what, condition, ...values) {
-    const end = Date.now() + limit;
-    for (;;) {
-      const value = await this.run(condition, ...values);
-      if (value) return value;
-      assert.ok(Date.now() < end, `timeout: ${what}; the page shows: ${await this.run(() => document.body.innerText)}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-
-  async close() {
-    const ended = new Promise((resolve) => this.#process.once("exit", resolve));
-    this.#session = "";
-    await this.call("Browser.close");
-    const timer = setTimeout(() => this.#process.kill("SIGKILL"), 5000);
-    await ended;
-    clearTimeout(timer);
-    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
 
 // Functions that run in the page.
 

@@ -58,21 +58,52 @@ struct AccountTests {
         }
     }
 
-    @Test("a link signs in once")
+    @Test("a link signs in once, by the request of its page: to load the page does not use it up")
     func link() async throws {
         try await ConsoleEdge.run { edge in
             try await edge.make("ana", .viewer)
             let token = SecretToken.make()
             let digest = SecretToken.digest(of: token).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
             try await edge.sql("SELECT console.create_link('ana', '\\x\(digest.joined())', 600)")
-            let answer = try await edge.ask(.get, "/console/link/\(token)")
-            #expect(answer.status == 303)
-            #expect(answer.headers[.location] == "/console/")
-            let browser = ConsoleEdge.Browser(cookie: answer.cookie ?? "", csrf: "")
+            func use() async throws -> ConsoleEdge.Answer {
+                let page = try await edge.ask(.get, "/console/link/\(token)")
+                #expect(page.headers[.contentType] == "text/html; charset=utf-8")
+                #expect(page.cookie == nil)
+                return try await edge.ask(
+                    .post, "/api/session/link", [HTTPField(name: .contentType, value: "application/json")],
+                    body: #"{"token":"\#(token)"}"#)
+            }
+            let answer = try await use()
+            #expect(answer.session?.name == "ana")
+            let browser = ConsoleEdge.Browser(cookie: answer.cookie ?? "", csrf: answer.session?.csrf ?? "")
+            #expect(try await edge.ask(.get, "/api/session", as: browser).session?.csrf == browser.csrf)
             #expect(try await edge.ask(.get, "/api/session", as: browser).session?.role == "viewer")
-            let again = try await edge.ask(.get, "/console/link/\(token)")
+            let again = try await use()
             #expect(again.status == 401)
             #expect(again.cookie == nil)
+        }
+    }
+
+    @Test("a page that only reads on by its timers does not prolong the session")
+    func idle() async throws {
+        try await ConsoleEdge.run { edge in
+            let browser = try await edge.browser("ana", .viewer)
+            try await edge.sql("UPDATE console.session SET last_used_at = now() - interval '20 minutes'")
+            let headers = [
+                HTTPField(name: .cookie, value: "strata_console=\(browser.cookie)"),
+                HTTPField(name: .idle, value: "true"),
+            ]
+            func isRenewed() async throws -> Bool {
+                let rows = try await edge.sql(
+                    "SELECT 1 AS one FROM console.session WHERE last_used_at > now() - interval '1 minute'")
+                return !rows.isEmpty
+            }
+            #expect(try await edge.ask(.get, "/api/session", headers).status == 200)
+            #expect(try await !isRenewed())
+            #expect(try await edge.ask(.get, "/api/session", as: browser).status == 200)
+            #expect(try await isRenewed())
+            try await edge.sql("UPDATE console.session SET last_used_at = now() - interval '31 minutes'")
+            #expect(try await edge.ask(.get, "/api/session", headers).status == 401)
         }
     }
 

@@ -8,7 +8,8 @@ import Synchronization
 /// An app with one store. It executes commands and reports StrataKit's results.
 package struct KitSession: Sendable {
     private let client: StrataClient
-    private let settings: KitClientSettings
+    private let actions: KitActions
+    private let connects: Bool
 
     /// Opens the store, connects, and executes the commands from standard input until it ends.
     package static func start(_ settings: KitClientSettings) async throws {
@@ -30,7 +31,8 @@ package struct KitSession: Sendable {
             options.storeBoundary = { countdown.pass() }
         }
         client = try StrataClient(appID: settings.app, options: options)
-        self.settings = settings
+        actions = KitActions(client, folder: settings.folder)
+        connects = settings.connects
     }
 
     private func run(_ commands: AsyncStream<KitCommand>) async throws {
@@ -38,7 +40,7 @@ package struct KitSession: Sendable {
         let user = await client.authenticatedUser?.userID?.rawValue
         KitLines.write(.started(user: user))
         if user != nil { try await report(client.unconfirmedFailures()) }
-        try await client.connect()
+        if connects { try await client.connect() }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await event in events { await report(event) } }
             for await command in commands { await carryOut(command) }
@@ -68,72 +70,22 @@ package struct KitSession: Sendable {
     }
 
     private func carryOut(_ command: KitCommand) async {
+        let number = command.number
         do {
             if case .state = command.action {
-                // Read the pending changes first: a change that is no longer pending is in the lines.
+                // Read the pending changes first: a change that is no longer pending is in the objects.
                 let pending = await client.pendingChangeCount
                 return KitLines.write(
-                    .state(number: command.number, pending: pending, lines: try await KitComparison.lines(of: client)))
+                    .state(number: number, pending: pending, objects: try await KitComparison.objects(of: client)))
             }
-            KitLines.write(.accepted(number: command.number, objects: try await objects(of: command)))
+            let objects = try await actions.execute(command.action) {
+                KitLines.write(.begins(number: number, objects: $0))
+            }
+            KitLines.write(.accepted(number: number, objects: objects))
         } catch {
-            KitLines.write(.thrown(number: command.number, error: "\(error)"))
+            KitLines.write(.thrown(number: number, error: "\(error)"))
         }
     }
-
-    /// Executes a command.
-    /// - Returns: the ids of the objects concerned.
-    private func objects(of command: KitCommand) async throws -> [String] {
-        func begins(_ objects: [String]) -> [String] {
-            KitLines.write(.begins(number: command.number, objects: objects))
-            return objects
-        }
-        switch command.action {
-        case .signIn(let token):
-            try await client.authenticate(identityToken: token)
-            return []
-        case .create(let others, let text):
-            let chat = try await client.newConversation(
-                with: Set(others.map { UserID(trusted: $0) }), options: .init(isDistinct: false))
-            let message = try client.newMessage(parts: [.text(text)])
-            let ids = begins([chat.id.layerID, message.id.layerID])
-            try await chat.send(message)
-            return ids
-        case .send(let id, let text):
-            let (chat, message) = (try await conversation(id), try client.newMessage(parts: [.text(text)]))
-            let ids = begins([message.id.layerID])
-            try await chat.send(message)
-            return ids
-        case .set(let id, let path, let value): try await conversation(id).setMetadata(value, at: path)
-        case .add(let id, let user): try await conversation(id).addParticipants([UserID(trusted: user)])
-        case .remove(let id, let user): try await conversation(id).removeParticipants([UserID(trusted: user)])
-        case .read(let id):
-            let unread = Array(try await messages(id).filter(\.isUnread).prefix(3))
-            let ids = begins(unread.map(\.id.layerID))
-            try await client.markAsRead(unread)
-            return ids
-        case .delete(let id):
-            let me = await client.authenticatedUser?.userID
-            guard let own = try await messages(id).last(where: { $0.sender.userID == me && $0.failure == nil }) else {
-                return []
-            }
-            let ids = begins([own.id.layerID])
-            try await own.delete(.allParticipants)
-            return ids
-        case .limitFiles(let room): try FileSizeLimit.set(room: room, beyond: settings.folder)
-        case .state: break
-        }
-        return []
-    }
-
-    private func conversation(_ id: String) async throws -> StrataKit.Conversation {
-        guard let known = ConversationID(parsing: id), let found = try await client.conversation(known) else {
-            throw KitSessionError("\(id) is not on this device")
-        }
-        return found
-    }
-
-    private func messages(_ id: String) async throws -> [Message] { try await client.messages(in: conversation(id).id) }
 }
 
 /// A failure to execute a command for reasons other than an error of StrataKit.
@@ -152,7 +104,7 @@ private final class Countdown: Sendable {
 }
 
 /// A limit for the size of files that this process writes. It simulates a full disk.
-private enum FileSizeLimit {
+enum FileSizeLimit {
     static func set(room: Int?, beyond folder: String) throws {
         let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
         var limit = rlimit()

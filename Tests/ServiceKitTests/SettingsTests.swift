@@ -118,7 +118,8 @@ struct SettingsTests {
 
     @Test("keys that were not read are reported")
     func unused() throws {
-        let settings = Settings(environment: ["STRATA_USED": "1", "STRATA_MISTYPED": "1", "PATH": "/"])
+        let settings = Settings(
+            environment: ["STRATA_USED": "1", "STRATA_MISTYPED": "1", "STRATA_EMPTY": "", "PATH": "/"])
         _ = try settings.int("STRATA_USED")
         #expect(settings.unusedKeys == ["STRATA_MISTYPED"])
     }

@@ -11,7 +11,6 @@ import { appId, disconnectAll, identityToken, liveClient, newUser, skip, until, 
 const isInstalled = spawnSync("chromium", ["--version"]).status === 0;
 const skipPage = skip || (isInstalled ? false : "there is no chromium");
 const folder = new URL("../", import.meta.url);
-const guide = new URL("../../../docs/javascript.md", import.meta.url);
 const profile = mkdtempSync(join(tmpdir(), "strata-js-"));
 after(() => rmSync(profile, { recursive: true, force: true }));
 
@@ -59,36 +58,6 @@ const setUp = (other) => `
   const post = (body) => fetch("/result", { method: "POST", body });
   const options = { url: "${url}", appId: "${appId}", identityToken, storage: new IndexedDBStorage() };
   const other = "${other}";`;
-
-test("the plain page of the guide sends and shows messages in a browser", { skip: skipPage }, async () => {
-  const bob = newUser("bob");
-  const site = await servePages(newUser("alice"));
-  const recipe = /### A plain page\n\n```html\n([\s\S]*?)```/.exec(readFileSync(guide, "utf8"))[1];
-  const page = recipe.replaceAll("https://chat.example.org", url).replaceAll("layer:///apps/production/…", appId);
-  site.pages["/page.html"] = `${page.replaceAll('"bob"', JSON.stringify(bob))}<script type="module">
-    const rows = () => document.querySelector("#messages").innerText;
-    const timer = setInterval(() => {
-      if (!window.isSent && rows().includes("from bob")) {
-        window.isSent = true;
-        document.querySelector("#text").value = "from the page";
-        document.querySelector("#form").requestSubmit();
-      }
-      if (!rows().includes("from the page") || rows().includes("…")) return;
-      clearInterval(timer);
-      fetch("/result", { method: "POST", body: rows() });
-    }, 50);
-  </script>`;
-  const client = await liveClient(bob);
-  await browse(`${site.origin}/page.html`, async () => {
-    await until(() => client.conversations().items.length === 1, "the page's conversation", 40_000);
-    await client.conversations().items[0].send("from bob");
-    await until(() => site.results.length > 0, "the page's result", 40_000);
-  });
-  assert.match(site.results[0], /: from bob\n.*: from the page$/);
-  await until(() => client.conversations().items[0].lastMessage.text === "from the page");
-  site.close();
-  disconnectAll();
-});
 
 test("changes stored in IndexedDB are sent by the next page, once and in order", { skip: skipPage }, async () => {
   const bob = newUser("bob");

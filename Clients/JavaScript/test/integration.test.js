@@ -5,7 +5,7 @@ import test, { after, afterEach } from "node:test";
 import { promisify } from "node:util";
 import { download, upload } from "../content.js";
 import {
-  disconnectAll, identityToken, liveClient, newClient, newUser, openProxy, pause, skip, stateOf, until, url,
+  disconnectAll, identityToken, liveClient, newClient, newUser, openProxy, pause, skip, until, url,
 } from "./support/system.js";
 
 const proxies = [];

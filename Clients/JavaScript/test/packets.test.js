@@ -210,6 +210,17 @@ test("an identity packet with an earlier user position is skipped", () => {
   assert.equal(store.blocked.has("bob"), false);
 });
 
+test("a user without conversations has a presence, which the first conversation keeps", () => {
+  const store = new Store("me");
+  for (const user of ["me", "bob"]) {
+    store.apply(change("Identity", "update", identity(user).id, [set("presence.status", "available")]));
+  }
+  assert.deepEqual([...store.identities.keys()], ["me"]);
+  store.apply(createConversation());
+  assert.deepEqual([store.identities.get("me").displayName, store.identities.get("me").presence.status],
+    ["ME", "available"]);
+});
+
 test("an identity is followed, changed and unfollowed", () => {
   const store = new Store("me");
   store.apply(change("Identity", "create", identity("cleo").id, { ...identity("cleo"), metadata: {} },

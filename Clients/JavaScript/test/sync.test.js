@@ -583,6 +583,16 @@ test("metadata of an app are refused at once if a key has a dot or the whole is 
   assert.equal(server.client.pendingChanges, 0);
 });
 
+test("a URL without a scheme, and participants that are no array, are refused with the property's name", async () => {
+  const refusal = (property) => ({ code: "invalid_property", property });
+  for (const url of ["localhost:8080", "", undefined]) assert.throws(() => new TestServer({ url }), refusal("url"));
+  const server = new TestServer();
+  await server.start();
+  for (const participants of [undefined, "bob"]) {
+    assert.throws(() => server.client.createConversation({ participants }), refusal("participants"));
+  }
+});
+
 test("a request that is sent again has the same idempotency key, and its second success is the first", async () => {
   const server = new TestServer();
   server.answers["GET /conversations"] = page(conversation());

@@ -53,23 +53,28 @@ struct Accounts: Sendable {
             let role = try await one(EndSignIn(name: name, passwordHash: known.text, session: session)).role,
             let role = OperatorRole(rawValue: role)
         {
-            count("ok")
-            return .signedIn(
-                OperatorSession(name: name, role: role, csrf: session.csrf, digest: session.digest),
-                token: session.token)
+            return signedIn(name, role, session)
         }
         _ = try await one(RefuseSignIn(name: name, address: address))
         count("refused")
         return .refused
     }
 
-    /// Signs an operator in by a link, which works once.
-    /// - Returns: the token of the session; nil if the link is unknown, used or expired.
-    func signIn(link: String, from address: String) async throws -> String? {
+    /// Signs an operator in by a link, which works once. An unknown, used or expired link is refused.
+    func signIn(link: String, from address: String) async throws -> SignInOutcome {
         let session = NewSession(address: address)
         let row = try await one(UseLink(link: SecretToken.digest(of: link), session: session))
-        count(row.name == nil ? "refused" : "ok")
-        return row.name == nil ? nil : session.token
+        guard let name = row.name, let role = row.role.flatMap({ OperatorRole(rawValue: $0) }) else {
+            count("refused")
+            return .refused
+        }
+        return signedIn(name, role, session)
+    }
+
+    private func signedIn(_ name: String, _ role: OperatorRole, _ session: NewSession) -> SignInOutcome {
+        count("ok")
+        return .signedIn(
+            OperatorSession(name: name, role: role, csrf: session.csrf, digest: session.digest), token: session.token)
     }
 
     /// Returns the session with this digest; nil if it has ended.
@@ -101,7 +106,7 @@ struct Accounts: Sendable {
     }
 }
 
-/// Two threads that hash passwords. A hash takes a tenth of a second and 32 MB, so no more run at once.
+/// Two threads that hash passwords. A hash takes 0.1 s and 32 MB, so at most two are computed at the same time.
 private struct PasswordThreads: Service {
     private let threads = NIOThreadPool(numberOfThreads: 2)
 

@@ -17,6 +17,10 @@ struct SessionRoutes: ConsoleFeature {
         let password: String
     }
 
+    private struct Link: Decodable {
+        let token: String
+    }
+
     private struct Answer: Encodable {
         let name: String
         let role: OperatorRole
@@ -27,7 +31,7 @@ struct SessionRoutes: ConsoleFeature {
 
     func add(to routes: ConsoleRoutes) {
         routes.open(.post, "/api/session", use: signIn)
-        routes.open(.get, "/console/link/:token", use: useLink)
+        routes.open(.post, "/api/session/link", use: useLink)
         routes.get("/api/session") { _, context in .json(Answer(context.session)) }
         routes.own(.delete, "/api/session") { _, context in
             try await accounts.end(context.session, from: context.address)
@@ -41,33 +45,34 @@ struct SessionRoutes: ConsoleFeature {
         let body = try await request.json(SignIn.self)
         // Other texts are no names and no passwords, and PostgreSQL does not store a NUL.
         let isPlausible = body.name.utf8.count <= 64 && body.password.utf8.count <= 1024 && !body.name.contains("\0")
-        let outcome = try await accounts.signIn(
-            name: isPlausible ? body.name : "", password: isPlausible ? body.password : "", from: context.address)
+        return try answer(
+            await accounts.signIn(
+                name: isPlausible ? body.name : "", password: isPlausible ? body.password : "", from: context.address),
+            message: "The name or the password is wrong.")
+    }
+
+    /// Uses a link up. The link's address is that of the page, which sends the token here. A preview of the link loads
+    /// the page and runs no script, so the link stays usable.
+    private func useLink(_ request: Request, context: ConsoleContext) async throws -> Response {
+        let link = try await request.json(Link.self)
+        return try answer(
+            await accounts.signIn(link: link.token, from: context.address),
+            message: "This link has been used, or has expired. `strata operator link` makes another one.")
+    }
+
+    private func answer(_ outcome: SignInOutcome, message: String) throws -> Response {
         switch outcome {
         case .signedIn(let session, let token):
             return .json(
                 Answer(session), headers: [.setCookie: SessionCookie.header(token, isSecure: isSecure)])
         case .refused:
-            throw Failure(.authenticationRequired, "The name or the password is wrong.")
+            throw Failure(.authenticationRequired, message)
         case .tooMany(let seconds):
             var refusal = Refusal(
                 Failure(.rateLimitExceeded, "There were too many attempts. Please try again in \(seconds) seconds."))
             refusal.headers[.retryAfter] = String(seconds)
             throw refusal
         }
-    }
-
-    private func useLink(_ request: Request, context: ConsoleContext) async throws -> Response {
-        let link = context.parameters.get("token") ?? ""
-        guard let token = try await accounts.signIn(link: link, from: context.address) else {
-            let text = "This link has been used, or has expired. `strata operator link` makes another one.\n"
-            return Response(
-                status: .unauthorized, headers: [.contentType: "text/plain; charset=utf-8"],
-                body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
-        }
-        return Response(
-            status: .seeOther,
-            headers: [.location: "/console/", .setCookie: SessionCookie.header(token, isSecure: isSecure)])
     }
 
     private func listAudit(_ request: Request, context: OperatorContext) async throws -> Response {

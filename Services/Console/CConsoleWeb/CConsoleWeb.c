@@ -41,6 +41,9 @@ static const struct ConsoleFile files[] = {
     {"icons.js", TEXT{
 #embed "../Web/icons.js" suffix(, 0)
     }},
+    {"idle.js", TEXT{
+#embed "../Web/idle.js" suffix(, 0)
+    }},
     {"index.html", TEXT{
 #embed "../Web/index.html" suffix(, 0)
     }},

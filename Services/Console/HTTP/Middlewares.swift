@@ -71,14 +71,16 @@ struct AddressMiddleware: ConsoleMiddleware {
     }
 }
 
-/// A middleware that requires a session.
+/// A middleware that requires a session. The request is a use of it, unless it has the header `X-Idle`: an open page
+/// also reads without input.
 struct SessionMiddleware: ConsoleMiddleware {
     let accounts: Accounts
 
     @concurrent
     func handle(_ request: Request, context: ConsoleContext, next: Next) async throws -> Response {
         guard let token = request.cookies[SessionCookie.name]?.value,
-            let session = try await accounts.session(with: SecretToken.digest(of: token))
+            let session = try await accounts.session(
+                with: SecretToken.digest(of: token), isUsed: request.headers[.idle] == nil)
         else { throw Refusal.signedOut }
         var context = context
         context.session = session
@@ -108,6 +110,7 @@ struct RoleMiddleware: ConsoleMiddleware {
 
 extension HTTPField.Name {
     static let csrfToken = Self("X-CSRF-Token")!
+    static let idle = Self("X-Idle")!
     static let xForwardedFor = Self("X-Forwarded-For")!
     static let referrerPolicy = Self("Referrer-Policy")!
     static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!

@@ -65,7 +65,7 @@ extension Overview.Webhooks {
     }
 }
 
-/// The overview, which is read anew when somebody asks for it, at most every four seconds.
+/// The overview. It is read on request, at most every four seconds.
 actor OverviewMonitor {
     private static let freshness = Duration.seconds(4)
     private static let databaseFreshness = Duration.seconds(60)

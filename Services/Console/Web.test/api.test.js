@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import test, { beforeEach } from "node:test";
+import test, { beforeEach, mock } from "node:test";
 import * as api from "../Web/api.js";
+import { idleTime, watchInput } from "../Web/idle.js";
 
 /** Requests that were sent, and answers to the next ones. */
 let [sent, answers, ended] = [[], [], 0];
@@ -44,6 +45,22 @@ test("only changes carry the CSRF token", async () => {
   assert.equal(sent[0].headers["X-CSRF-Token"], undefined);
   assert.equal(sent[1].headers["X-CSRF-Token"], "token");
   assert.equal(sent[1].body, '{"name":"A"}');
+});
+
+test("requests of a page that nobody uses say so, until the next input", async (context) => {
+  const page = new EventTarget();
+  watchInput(page);
+  const read = async () => {
+    answers = [answer(200, {})];
+    await api.get("/api/overview");
+    return sent.at(-1).headers["X-Idle"];
+  };
+  assert.equal(await read(), undefined);
+  mock.timers.enable({ apis: ["Date"], now: Date.now() + idleTime + 1000 });
+  context.after(() => mock.timers.reset());
+  assert.equal(await read(), "true");
+  page.dispatchEvent(new Event("keydown"));
+  assert.equal(await read(), undefined);
 });
 
 test("the Server API is called below the app, also at its root", async () => {

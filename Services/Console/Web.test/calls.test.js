@@ -48,6 +48,8 @@ test("a query by any indexed path is sent", () => {
 test("the server calls on behalf of a user below that user", () => {
   assert.equal(canBeOnBehalf(call("client", "listConversations")), true);
   assert.equal(canBeOnBehalf(call("client", "createNonce")), false);
+  assert.equal(canBeOnBehalf(call("client", "listBlocks")), false);
+  assert.equal(canBeOnBehalf(call("client", "listFollowing")), false);
   assert.equal(canBeOnBehalf(call("server", "listMessages")), false);
   assert.equal(requestOf(call("client", "listConversations"), {}, { user: "team/ana" }).path,
     "/users/team%2Fana/conversations");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { EventParser } from "./events.js";
+import { isIdle } from "./idle.js";
 
 /** The media types of the Server API that the console sends. */
 export const types = {
@@ -69,6 +70,7 @@ async function send(method, target, { query, body, headers = {}, signal } = {}) 
   const all = { Accept: "application/json", ...headers };
   if (body !== undefined) all["Content-Type"] ??= "application/json";
   if (method !== "GET") all["X-CSRF-Token"] = csrf;
+  if (isIdle()) all["X-Idle"] = "true";
   const options = { method, headers: all, body: typeof body === "string" ? body : JSON.stringify(body), signal };
   try {
     return await fetch(withQuery(target, query), { ...options, credentials: "same-origin" });
@@ -108,7 +110,7 @@ export async function exchange(method, target, options) {
     response = await send(method, target, options);
     data = await parse(response);
   }
-  if (response.status === 401 && data?.error && target !== "/api/session") signedOut();
+  if (response.status === 401 && data?.error && !target.startsWith("/api/session")) signedOut();
   return { response, status: response.status, data, milliseconds: performance.now() - started };
 }
 

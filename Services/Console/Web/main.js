@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { get, onSignedOut, remove, setToken } from "./api.js";
+import { get, onSignedOut, post, remove, setToken } from "./api.js";
 import { useData, Session } from "./hooks.js";
+import { watchInput } from "./idle.js";
 import { Failure, Page } from "./parts.js";
 import { match } from "./router.js";
 import { Sidebar } from "./sidebar.js";
@@ -82,8 +83,26 @@ function Shell({ session, signOut }) {
   <//>`;
 }
 
-/** Reads the present session; null if nobody is signed in. */
+/** Uses up the sign-in link that the address of the page is. Returns the session, or why there is none. */
+async function useLink(token) {
+  try {
+    return await post("/api/session/link", { token });
+  } catch (error) {
+    if (error.status !== 401) throw error;
+    return { refusal: error.message };
+  }
+}
+
+/** Reads the present session: null if nobody is signed in, `refusal` if a link signs nobody in. */
 async function readSession(signal) {
+  const [, token] = location.pathname.match(/^\/console\/link\/([^/]+)$/) ?? [];
+  const made = token && (await useLink(token));
+  if (token) history.replaceState(null, "", "/console/");
+  if (made?.csrf) return made;
+  return (await readCookie(signal)) ?? made ?? null;
+}
+
+async function readCookie(signal) {
   try {
     return await get("/api/session", undefined, signal);
   } catch (error) {
@@ -94,14 +113,14 @@ async function readSession(signal) {
 
 function Console() {
   const { data: session, error, reload, set } = useData(readSession, []);
-  const [hasEnded, setEnded] = useState(false);
+  const [note, setNote] = useState("");
   useEffect(() => setToken(session?.csrf ?? ""), [session]);
   useEffect(() => onSignedOut(() => {
-    setEnded(true);
+    setNote("Your session has ended. Sign in to continue where you were.");
     set(null);
   }), []);
   const signIn = (made) => {
-    setEnded(false);
+    setNote("");
     set(made);
   };
   const signOut = async () => {
@@ -112,9 +131,10 @@ function Console() {
     }
     set(null);
   };
-  if (session) return html`<${Shell} session=${session} signOut=${signOut} />`;
-  if (session === null) return html`<${Login} signIn=${signIn} hasEnded=${hasEnded} />`;
+  if (session?.csrf) return html`<${Shell} session=${session} signOut=${signOut} />`;
+  if (session !== undefined) return html`<${Login} signIn=${signIn} note=${note || session?.refusal} />`;
   return error && html`<main class="alone"><${Failure} error=${error} retry=${reload} /></main>`;
 }
 
+watchInput(document);
 render(html`<${Console} />`, document.querySelector("#console"));

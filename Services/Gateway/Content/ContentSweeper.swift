@@ -5,7 +5,7 @@ import Metrics
 import ServiceLifecycle
 import StrataModel
 
-/// A service that removes the bytes of unreferenced content, and files that crashed uploads left.
+/// A service that removes the bytes of unreferenced content, and those that crashed uploads left.
 ///
 /// Every gateway runs it, at random times. Concurrent runs are harmless.
 struct ContentSweeper: Service {
@@ -81,7 +81,7 @@ struct ContentSweeper: Service {
         do throws(ContentStoreError) {
             let count = try await store.removeLeftovers()
             if count > 0 {
-                logger.info("files of unfinished uploads removed", metadata: ["content.count": "\(count)"])
+                logger.info("unfinished uploads removed", metadata: ["content.count": "\(count)"])
             }
         } catch {
             failures.increment()

@@ -34,6 +34,11 @@ struct FileContentStore: ContentStore {
         guard access(path + "/incoming", R_OK | W_OK | X_OK) == 0 else { throw .system("use of the directory") }
     }
 
+    func bufferedBytes(of size: Int) -> Int { Self.writeBytes }
+
+    /// Returns nil: clients cannot reach the disk.
+    func directURL(of id: ContentID, isHead: Bool, until expiresAt: Timestamp) -> String? { nil }
+
     // MARK: Writing
 
     func write<Bytes: AsyncSequence & Sendable>(
@@ -202,9 +207,23 @@ private struct FileContentReader: ContentReader {
     let type: String
     let size: Int
 
-    func read(at offset: Int, atMost count: Int) async throws(ContentStoreError) -> ByteBuffer {
-        let count = max(0, min(count, size - offset))
-        return try await FileCalls.run { () throws(ContentStoreError) in try file.read(at: offset, count: count) }
+    func pieces(of range: Range<Int>) -> any ContentPieces { FilePieces(file: file, rest: range) }
+}
+
+private struct FilePieces: ContentPieces {
+    let file: OpenFile
+    var rest: Range<Int>
+
+    /// The number of bytes in one read.
+    private static let chunkBytes = 64 * 1024
+
+    mutating func next() async throws -> ByteBuffer? {
+        let (file, offset, count) = (file, rest.lowerBound, min(rest.count, Self.chunkBytes))
+        guard count > 0 else { return nil }
+        let chunk = try await FileCalls.run { () throws(ContentStoreError) in try file.read(at: offset, count: count) }
+        guard chunk.readableBytes == count else { throw ContentStoreError.failed("read: the file is truncated") }
+        rest = offset + count..<rest.upperBound
+        return chunk
     }
 }
 

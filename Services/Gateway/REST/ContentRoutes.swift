@@ -74,18 +74,22 @@ struct ContentRoutes: RESTFeature {
 
     // MARK: Downloads
 
-    /// The number of bytes in one read.
-    private static let chunkBytes = 64 * 1024
-
     private func download(_ asked: DownloadRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
+        let token = asked.token
+        if let url = asked.content.store.directURL(of: token.id, isHead: asked.isHead, until: token.expiresAt) {
+            let headers: HTTPFields = [
+                .location: url, .cacheControl: Self.cacheControl(token), .vary: "Origin", .contentLength: "0",
+            ]
+            return RESTAnswer(status: .temporaryRedirect, headers: headers)
+        }
         let opened: (any ContentReader)?
         do throws(ContentStoreError) {
-            opened = try await asked.content.store.open(asked.token.id)
+            opened = try await asked.content.store.open(token.id)
         } catch {
             throw error.failure(logger: context.logger)
         }
         guard let reader = opened else { throw .notFound("content") }
-        let headers = downloadHeaders(for: asked.token, of: reader)
+        let headers = downloadHeaders(for: token, of: reader)
         let tag = headers[.eTag] ?? ""
         if let known = asked.headers[.ifNoneMatch], Self.names(known, tag: tag) {
             return answer(.notModified, headers: headers, length: reader.size)
@@ -114,13 +118,17 @@ struct ContentRoutes: RESTFeature {
     /// Returns headers that keep browsers from running the content or guessing its type, because it has the origin of
     /// the API.
     private func downloadHeaders(for token: ContentTokens.Download, of reader: any ContentReader) -> HTTPFields {
-        let seconds = max(0, (token.expiresAt.microseconds - Timestamp.now().microseconds) / 1_000_000)
-        return [
+        [
             .contentType: reader.type.isEmpty ? "application/octet-stream" : reader.type, .eTag: "\"\(token.id)\"",
             .acceptRanges: "bytes",
-            .cacheControl: "private, max-age=\(seconds)", .vary: "Origin", .xContentTypeOptions: "nosniff",
+            .cacheControl: Self.cacheControl(token), .vary: "Origin", .xContentTypeOptions: "nosniff",
             .contentSecurityPolicy: "sandbox; default-src 'none'", .crossOriginResourcePolicy: "cross-origin",
         ]
+    }
+
+    private static func cacheControl(_ token: ContentTokens.Download) -> String {
+        let seconds = max(0, (token.expiresAt.microseconds - Timestamp.now().microseconds) / 1_000_000)
+        return "private, max-age=\(seconds)"
     }
 
     /// Returns true if the value of an `If-None-Match` header includes the tag.
@@ -145,14 +153,8 @@ struct ContentRoutes: RESTFeature {
     /// Returns a body that is read no faster than the client reads it.
     private static func body(of reader: any ContentReader, range: Range<Int>, channel: any Channel) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
-            var offset = range.lowerBound
-            while offset < range.upperBound {
-                let chunk = try await reader.read(at: offset, atMost: min(Self.chunkBytes, range.upperBound - offset))
-                // The content is shorter than announced. Ending the connection reports that to the client.
-                guard chunk.readableBytes > 0 else { throw ContentStoreError.brokenOff }
-                try await writer.writePiece(chunk, to: channel)
-                offset += chunk.readableBytes
-            }
+            var pieces = reader.pieces(of: range)
+            while let piece = try await pieces.next() { try await writer.writePiece(piece, to: channel) }
             try await writer.finish(nil)
         }
     }
@@ -205,7 +207,9 @@ private struct UploadRequest: RESTRequest {
             throw ContentStoreError.wrongLength.failure(logger: context.logger)
         }
         (self.content, self.upload) = (content, upload)
-        body = HummingbirdCore.RequestBody(asyncSequence: StreamedBody(body: request.body, channel: context.channel))
+        let streamed = StreamedBody(
+            body: request.body, bufferedBytes: content.store.bufferedBytes(of: upload.size), channel: context.channel)
+        body = HummingbirdCore.RequestBody(asyncSequence: streamed)
     }
 }
 

@@ -114,26 +114,24 @@ struct AwaitedBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), channel: channel) }
 }
 
-/// A body that is streamed to the content store. Its last ``FileContentStore/writeBytes`` count as input, because they
-/// are collected before they are written.
+/// A body that is streamed to the content store. Its last bytes count as input, because the store collects them before
+/// they are written.
 struct StreamedBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
     let body: HummingbirdCore.RequestBody
+    /// The number of bytes that the store collects.
+    let bufferedBytes: Int
     let channel: any Channel
 
     struct AsyncIterator: AsyncIteratorProtocol {
         var base: HummingbirdCore.RequestBody.AsyncIterator
+        let bufferedBytes: Int
         let channel: any Channel
-        private var held = 0
-
-        init(base: HummingbirdCore.RequestBody.AsyncIterator, channel: any Channel) {
-            self.base = base
-            self.channel = channel
-        }
+        var held = 0
 
         mutating func next(isolation actor: isolated (any Actor)?) async throws -> ByteBuffer? {
-            let written = held - FileContentStore.writeBytes
+            let written = held - bufferedBytes
             if written > 0 {
                 channel.triggerUserOutboundEvent(RequestGuard.BodyTaken(bytes: written), promise: nil)
                 held -= written
@@ -144,7 +142,9 @@ struct StreamedBody: AsyncSequence, Sendable {
         }
     }
 
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), channel: channel) }
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(base: body.makeAsyncIterator(), bufferedBytes: bufferedBytes, channel: channel)
+    }
 }
 
 extension Request {

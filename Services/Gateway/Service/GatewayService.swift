@@ -34,7 +34,7 @@ public final class GatewayService: StrataService {
     /// - Throws: an error that names the setting at fault.
     public init(settings: GatewaySettings, environment: ServiceEnvironment) throws {
         let (eventLoopGroup, logger) = (environment.eventLoopGroup, environment.logger)
-        let store = try Self.contentStore(settings: settings, logger: logger)
+        let store = try Self.contentStore(settings: settings.content, group: eventLoopGroup, logger: logger)
         let calls = GatewayServices(
             conversations: RPCClient(
                 configuration: settings.backends.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
@@ -54,10 +54,13 @@ public final class GatewayService: StrataService {
         traceRoute = TraceRoute(traces: traces, clusterSecret: settings.clusterSecret)
         self.calls = calls
         if let store {
-            upkeep = [
-                ContentSweeper(services: calls, store: store, age: settings.content.unreferencedAge, logger: logger),
-                ContentRoomWatch(store: store),
-            ]
+            let connections = (store as? any Service).map { [$0] } ?? []
+            upkeep =
+                connections + [
+                    ContentSweeper(
+                        services: calls, store: store, age: settings.content.unreferencedAge, logger: logger),
+                    ContentRoomWatch(store: store, logger: logger),
+                ]
         } else {
             upkeep = []
         }
@@ -69,9 +72,14 @@ public final class GatewayService: StrataService {
             settings, rest: rest, calls: calls, feeds: feeds, group: eventLoopGroup, logger: logger)
     }
 
-    private static func contentStore(settings: GatewaySettings, logger: Logger) throws -> (any ContentStore)? {
-        guard let directory = settings.content.directory else {
-            logger.notice("rich content disabled: STRATA_CONTENT_DIRECTORY is not set")
+    private static func contentStore(
+        settings: GatewaySettings.Content, group: any EventLoopGroup, logger: Logger
+    ) throws -> (any ContentStore)? {
+        if let store = settings.store {
+            return S3ContentStore(S3Client(store, group: group, logger: logger), redirects: store.redirects)
+        }
+        guard let directory = settings.directory else {
+            logger.notice("rich content disabled: neither STRATA_CONTENT_URL nor STRATA_CONTENT_DIRECTORY is set")
             return nil
         }
         do {
@@ -128,8 +136,8 @@ public final class GatewayService: StrataService {
 
     /// Adds readiness checks for conversations and metadata.
     ///
-    /// Presence, webhooks, and Redis are not checked. Messages work without the first two, and without Redis the
-    /// gateway finds changes by polling. Their failure must not take every gateway out of service.
+    /// Presence, webhooks, the content store, and Redis are not checked. Messages work without the first three, and
+    /// without Redis the gateway finds changes by polling. Their failure must not take every gateway out of service.
     public func addChecks(to health: Health) {
         let clients = [("conversations", calls.conversations), ("metadata", calls.metadata)]
         for (name, client) in clients {

@@ -250,9 +250,12 @@ extension GatewaySettings {
     /// The settings of rich content.
     public struct Content: Sendable {
         /// The directory for the bytes of rich content: on this machine, or on a volume shared by all gateways.
-        /// `STRATA_CONTENT_DIRECTORY`: default none, which disables rich content.
+        /// `STRATA_CONTENT_DIRECTORY`: default none. Without it and ``store``, rich content is disabled.
         public var directory: String?
-        /// The maximum size of one content. `STRATA_CONTENT_MAX_BYTES`: bytes, 1 to 2^50, default 2 GiB.
+        /// The object store for the bytes of rich content. It replaces ``directory``.
+        var store: S3Settings?
+        /// The maximum size of one content. `STRATA_CONTENT_MAX_BYTES`: bytes, 1 to 2^50, default 2 GiB. With
+        /// ``store``, at most 83,886,080,000.
         public var maxBytes = 2 << 30
         /// The age at which content without a message is removed. `STRATA_CONTENT_UNREFERENCED_AGE`: 1 second to 365
         /// days, default 1 day.
@@ -262,7 +265,9 @@ extension GatewaySettings {
 
         init(_ settings: Settings) throws {
             directory = try settings.optionalString("STRATA_CONTENT_DIRECTORY")
-            maxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: maxBytes, in: 1...1 << 50)
+            store = try S3Settings(settings)
+            let largest = store == nil ? 1 << 50 : S3ContentStore.largestBytes
+            maxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: maxBytes, in: 1...largest)
             unreferencedAge = try settings.duration(
                 "STRATA_CONTENT_UNREFERENCED_AGE", default: unreferencedAge, in: .seconds(1) ... .seconds(365 * 86_400))
         }

@@ -39,7 +39,7 @@ extension ProtocolClient {
         }
     }
 
-    /// Downloads bytes from a URL.
+    /// Downloads bytes from a URL. The server may refer to an object store, which is then asked for the same bytes.
     /// - Parameters:
     ///   - offset: the offset of the first requested byte. The server may send all bytes regardless.
     ///   - idle: the maximum time without progress. The duration of the whole download is not limited.
@@ -56,8 +56,12 @@ extension ProtocolClient {
         if offset > 0 { request.headers.add(name: "Range", value: "bytes=\(offset)-") }
         for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
         return try await transfer("the download", idle: idle) { [request] watch in
-            let response = try await self.http.execute(request, deadline: .distantFuture)
+            var response = try await self.http.execute(request, deadline: .distantFuture)
             watch.touch()
+            if let next = Self.redirected(request, by: response) {
+                response = try await self.http.execute(next, deadline: .distantFuture)
+                watch.touch()
+            }
             guard response.status == .ok || response.status == .partialContent else {
                 return try await Self.answer(from: response, watchedBy: watch)
             }
@@ -81,6 +85,17 @@ extension ProtocolClient {
             throw ProtocolClientError(.invalidURL, "the URL of content must begin with http:// or https://")
         }
         return HTTPClientRequest(url: url)
+    }
+
+    /// Returns the request at the location that the server refers to; nil if it refers to none.
+    private static func redirected(
+        _ request: HTTPClientRequest, by response: HTTPClientResponse
+    ) -> HTTPClientRequest? {
+        guard response.status == .temporaryRedirect, let url = response.headers.first(name: "Location"),
+            var next = try? Self.request(url)
+        else { return nil }
+        next.headers = request.headers
+        return next
     }
 
     private static func firstOffset(of response: HTTPClientResponse, asked: Int) throws -> Int {

@@ -480,6 +480,27 @@ BEGIN
 END
 $$;
 
+-- Estimates the bytes of apps' rich content, from blocks of the table with about 10,000 rows. No row: an app has none,
+-- or none in these blocks.
+CREATE OR REPLACE FUNCTION conversations.estimated_content() RETURNS TABLE (app_id uuid, bytes numeric)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    share CONSTANT real := (
+        SELECT least(100, 1000000 / greatest(c.reltuples, 1))
+        FROM pg_class c WHERE c.oid = 'conversations.content'::regclass);
+BEGIN
+    RETURN QUERY
+    SELECT c.app_id, round(sum(c.size) * 100 / share::numeric)
+    FROM conversations.content c TABLESAMPLE SYSTEM (share) WHERE c.uploaded_at IS NOT NULL GROUP BY c.app_id;
+END
+$$;
+
+-- Returns the time of the last backup that deploy/backup.sh has recorded. NULL: none.
+CREATE OR REPLACE FUNCTION conversations.last_backup_at() RETURNS timestamptz
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT max(a.at) FROM console.audit a WHERE a.action = 'backup'
+$$;
+
 -- Shows the space that the database takes: by table, by app (at most `p_limit`, the largest first), and by week of the
 -- log. Numbers by app are estimates, and null without statistics. `p_service` has the members that the service knows.
 CREATE OR REPLACE FUNCTION conversations.report_space(p_limit bigint, p_service jsonb) RETURNS json
@@ -500,12 +521,13 @@ BEGIN
         'apps', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'id', a.id, 'name', a.name, 'messages', a.messages, 'bytes_estimate',
-                round(grown * a.messages / nullif(all_messages, 0)))
+                round(grown * a.messages / nullif(all_messages, 0)), 'content_bytes', coalesce(b.bytes, 0))
                 ORDER BY a.messages DESC NULLS LAST, a.created_at), '[]')
             FROM (
                 SELECT x.id, x.name, x.created_at, m.messages
                 FROM conversations.app x LEFT JOIN conversations.estimated_messages() m ON m.app_id = x.id
-                ORDER BY m.messages DESC NULLS LAST, x.created_at LIMIT p_limit) a),
+                ORDER BY m.messages DESC NULLS LAST, x.created_at LIMIT p_limit) a
+            LEFT JOIN conversations.estimated_content() b ON b.app_id = a.id),
         'log_partitions', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'name', p.name, 'from', p.starts, 'to', p.starts + interval '7 days', 'bytes', p.bytes)
@@ -518,7 +540,8 @@ BEGIN
                 WHERE i.inhparent = 'conversations.change'::regclass) p),
         'oldest_change_at', (SELECT h.created_at FROM conversations.change h ORDER BY h.created_at LIMIT 1),
         'wal_bytes', conversations.wal_bytes(),
-        'last_archived_at', (SELECT a.last_archived_time FROM pg_stat_archiver a));
+        'last_archived_at', (SELECT a.last_archived_time FROM pg_stat_archiver a),
+        'last_backup_at', conversations.last_backup_at());
 END
 $$;
 
@@ -550,5 +573,6 @@ GRANT EXECUTE ON FUNCTION
     conversations.report_conversations, conversations.report_users, conversations.is_conversation_of,
     conversations.report_conversation, conversations.report_leaves, conversations.shown_operations,
     conversations.report_changes, conversations.report_user, conversations.table_sizes,
-    conversations.estimated_messages, conversations.wal_bytes, conversations.report_space,
+    conversations.estimated_messages, conversations.estimated_content, conversations.wal_bytes,
+    conversations.last_backup_at, conversations.report_space,
     conversations.report TO strata_conversations;

@@ -52,7 +52,7 @@ CREATE INDEX attempt_by_time ON console.attempt (at);
 CREATE TABLE console.audit (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Empty: the command `strata operator`, or a sign-in under an unknown name.
+    -- Empty: the command `strata operator`, a backup, or a sign-in under an unknown name.
     operator text COLLATE "C" NOT NULL,
     address  text NOT NULL,
     action   text NOT NULL,
@@ -63,6 +63,7 @@ CREATE TABLE console.audit (
     outcome  text
 );
 CREATE INDEX audit_by_time ON console.audit (at);
+CREATE INDEX audit_backups ON console.audit (at) WHERE action = 'backup';
 
 GRANT SELECT ON console.operator TO strata_console;
 GRANT SELECT, INSERT, UPDATE, DELETE ON console.session TO strata_console;

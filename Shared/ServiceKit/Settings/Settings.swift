@@ -166,7 +166,8 @@ public struct Settings: Sendable {
     /// mistyped.
     public var unusedKeys: [String] {
         let read = usage.read.withLock { $0 }
-        return environment.keys.filter { $0.hasPrefix("STRATA_") && !read.contains($0) }.sorted()
+        return environment.filter { $0.key.hasPrefix("STRATA_") && !$0.value.isEmpty && !read.contains($0.key) }.keys
+            .sorted()
     }
 
     private func list(_ text: String) -> [String] {

@@ -76,11 +76,7 @@ final class LoadLoop: @unchecked Sendable {
     }
 
     /// The CPU time of the current thread in seconds.
-    private static func processorTime() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+    private static func processorTime() -> Double { GeneratorAccount.processorTime(of: 1) }
 
     /// The time in seconds during which the current thread could run and had no processor. 0: the kernel does not say.
     private static func waiting() -> Double {
@@ -146,9 +142,13 @@ struct GeneratorAccount: Sendable {
     let processorTime: Double
 
     /// The CPU time of this process in seconds.
-    static var processorTime: Double {
+    static var processorTime: Double { processorTime(of: 0) }
+
+    /// The CPU time in seconds.
+    /// - Parameter owner: 0 for this process, 1 for the current thread: `RUSAGE_SELF` and `RUSAGE_THREAD`.
+    fileprivate static func processorTime(of owner: Int32) -> Double {
         var usage = rusage()
-        getrusage(__rusage_who_t(0), &usage)
+        getrusage(__rusage_who_t(owner), &usage)
         func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
         return seconds(usage.ru_utime) + seconds(usage.ru_stime)
     }

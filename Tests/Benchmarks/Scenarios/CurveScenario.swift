@@ -11,18 +11,17 @@ enum CurveScenario {
     static func run(_ context: ScenarioContext, plots folder: String) async throws -> [ScenarioReport] {
         try context.requireLocal("curves")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let curves = [
-            try await participants(context), try await rates(context), try await history(context),
-            try await connections(context), try await trees(context),
-        ]
-        for curve in curves {
-            guard let plot = curve.plot else {
+        var reports: [ScenarioReport] = []
+        for measure in [participants, rates, history, connections, trees] {
+            let curve = try await measure(context)
+            reports.append(curve.report)
+            if let plot = curve.plot {
+                try plot.svg.write(toFile: "\(folder)/\(curve.file).svg", atomically: true, encoding: .utf8)
+            } else {
                 Progress.print("no plot of \(curve.file): \(curve.report.variants.compactMap(\.problem).first ?? "")")
-                continue
             }
-            try plot.svg.write(toFile: "\(folder)/\(curve.file).svg", atomically: true, encoding: .utf8)
         }
-        return curves.map(\.report)
+        return reports
     }
 
     /// A scenario whose variants are the points of a curve.
@@ -94,7 +93,6 @@ enum CurveScenario {
 
     private static func history(_ context: ScenarioContext) async throws -> Curve {
         let sizes = [1, 1000, 10_000, 100_000]
-        let filling = 2000.0
         return try await context.withTarget { target in
             var loads: [RoomLoad] = []
             for (number, size) in sizes.enumerated() {
@@ -102,8 +100,13 @@ enum CurveScenario {
                     rooms: 2, members: 5, senders: 5, bytes: context.settings.bytes, firstUser: number * 10)
                 let load = try await RoomLoad.open(target, plan, .messages, on: context.loops)
                 Progress.print("writing \(size) messages to each of \(plan.rooms) conversations")
-                let run = try await load.measure(.rate(filling), seconds: Double(size * plan.rooms) / filling)
-                if let problem = run.problem { throw BenchProblem("the history was not written: \(problem)") }
+                var written = 0
+                while written < size * plan.rooms {
+                    let seconds = min(5, Double(size * plan.rooms - written) / rate)
+                    let run = try await load.measure(.closed(window: 8), seconds: seconds)
+                    if let problem = run.problem { throw BenchProblem("the history was not written: \(problem)") }
+                    written += run.operations
+                }
                 loads.append(load)
             }
             let variants = zip(sizes, loads)

@@ -12,8 +12,9 @@ enum ListScenario {
     /// Pages of a list in one run.
     private static let pages = 50
     private static let patience = Duration.seconds(120)
-    /// The time that a replay reaches further back than asked, and a little more. Changes within it would be replayed.
-    static let replayMargin = Duration.seconds(32)
+    /// The time that a replay reaches further back than asked, 30 s, the age of the time in an answer, 10 s, and a
+    /// little more. Changes within it would be replayed.
+    static let replayMargin = Duration.seconds(44)
 
     /// The users: one with many conversations, and one who gets many new ones.
     private static let (heavy, fresh) = (0, 1)

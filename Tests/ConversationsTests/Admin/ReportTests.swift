@@ -262,6 +262,13 @@ extension StoreTests {
                 let id = try await calls.conversation()
                 try await calls.fill(id, with: 500)
                 try await calls.execute("ANALYZE conversations.message_place")
+                try await calls.execute(
+                    """
+                    INSERT INTO conversations.content (id, app_id, owner, mime_type, size, uploaded_at)
+                    SELECT gen_random_uuid(), '\(calls.app)', 'ana', 'image/png', 1000, now()
+                    FROM generate_series(1, 3)
+                    """)
+                try await calls.execute("SELECT console.record_command('backup', 'deploy/backup.sh', NULL)")
                 let space = try await calls.report("space", limit: 200)
                 #expect((space.database_bytes?.number ?? 0) > 1_000_000)
                 let tables = space.tables?.elements ?? []
@@ -273,6 +280,7 @@ extension StoreTests {
                 let app = try #require(space.apps?.elements.first { $0.id?.text == "\(calls.app)" })
                 let messages = try #require(app.messages?.number)
                 #expect((450...550).contains(messages) && (app.bytes_estimate?.number ?? 0) > 0)
+                #expect(app.content_bytes?.number == 3000 && space.last_backup_at?.text != nil)
                 let weeks = space.log_partitions?.elements ?? []
                 #expect(weeks.count >= 4 && weeks.last?.from == .null)
                 #expect(weeks.first?.from?.text?.hasSuffix("T00:00:00+00:00") == true)

@@ -22,12 +22,24 @@ extension EndToEnd {
                     timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
                 try await Self.chat(cluster)
-                for server in redis.servers {
-                    let calls = try await redis.calls(of: ["spublish", "evalsha", "ssubscribe"], on: server)
+                for server in redis.masters {
+                    let calls = try await Self.calls(of: ["spublish", "evalsha", "ssubscribe"], on: server)
                     #expect(calls.allSatisfy { $0.value > 0 } && calls.count == 3, "\(server.port): \(calls)")
                 }
             }
             await redis.stop()
+        }
+
+        private static func calls(of commands: [String], on server: PrivateRedis) async throws -> [String: Int] {
+            let lines = try await server.run("INFO", "commandstats").split(whereSeparator: \.isNewline)
+            var calls: [String: Int] = [:]
+            for line in lines {
+                guard let match = line.firstMatch(of: /^cmdstat_([a-z]+)[^:]*:calls=([0-9]+)/),
+                    commands.contains(String(match.1))
+                else { continue }
+                calls[String(match.1)] = Int(match.2)
+            }
+            return calls
         }
 
         /// Uses enough conversations and users that each master owns some of them.
@@ -53,65 +65,5 @@ extension EndToEnd {
             }
             for socket in sockets { await socket.close() }
         }
-    }
-}
-
-/// Three masters that share the slots, each in its own process.
-private struct RedisCluster {
-    let servers: [PrivateRedis]
-
-    var url: String { "redis://127.0.0.1:\(servers[0].port)" }
-
-    static func start() async throws -> RedisCluster {
-        let buses = try LoopbackPort.free(3)
-        var servers: [PrivateRedis] = []
-        for bus in buses {
-            let directory = try TestDirectory.make("redis-node")
-            servers.append(
-                try await TestServers.privateRedis(arguments: [
-                    "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file",
-                    directory + "/nodes.conf",
-                ]))
-        }
-        let cluster = RedisCluster(servers: servers)
-        for (index, server) in servers.enumerated() {
-            try await cluster.say(
-                ["CLUSTER", "ADDSLOTSRANGE", "\(index * 5462)", "\(min(index * 5462 + 5461, 16_383))"], to: server)
-            try await cluster.say(["CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)"], to: server)
-        }
-        for (server, bus) in zip(servers, buses).dropFirst() {
-            try await cluster.say(["CLUSTER", "MEET", "127.0.0.1", "\(server.port)", "\(bus)"], to: servers[0])
-        }
-        for server in servers {
-            try await eventually("the cluster does not come together") {
-                let info = try await cluster.say(["CLUSTER", "INFO"], to: server)
-                return info.contains("cluster_state:ok") && info.contains("cluster_size:3")
-            }
-        }
-        return cluster
-    }
-
-    func stop() async {
-        for server in servers { await server.stop() }
-    }
-
-    func calls(of commands: [String], on server: PrivateRedis) async throws -> [String: Int] {
-        let lines = try await say(["INFO", "commandstats"], to: server).split(whereSeparator: \.isNewline)
-        var calls: [String: Int] = [:]
-        for line in lines {
-            guard let match = line.firstMatch(of: /^cmdstat_([a-z]+)[^:]*:calls=([0-9]+)/),
-                commands.contains(String(match.1))
-            else { continue }
-            calls[String(match.1)] = Int(match.2)
-        }
-        return calls
-    }
-
-    @discardableResult
-    private func say(_ words: [String], to server: PrivateRedis) async throws -> String {
-        let arguments = ["-h", server.host, "-p", "\(server.port)"] + words
-        let exit = try await ChildProcess.run(Launch(try Programs.findRedis("redis-cli"), arguments: arguments))
-        guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
-        return exit.output
     }
 }

@@ -9,26 +9,30 @@ import Testing
 
 extension EndToEnd {
     /// The tests of the JavaScript client and of the console's modules, run by Node.
-    @Suite("the JavaScript client", .enabled(if: node != nil, "They need Node 20 or newer."))
+    @Suite("the JavaScript client", .enabled(if: Node.path != nil, "\(Node.comment)"))
     struct JavaScriptTests {
         private static let root = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
-        private static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
+        static let tests = root.appending(path: "Clients/JavaScript/test").path(percentEncoded: false)
         private static let console = root.appending(path: "Services/Console/Web.test").path(percentEncoded: false)
         private static let demo = root.appending(path: "Examples/Demo/demo.test.js").path(percentEncoded: false)
 
-        /// Runs test files, and reports the end of Node's output if one fails.
-        private func run(_ files: [String], environment: [String: String] = [:]) async throws {
+        /// Runs test files, one after the other, and reports the end of Node's output if one fails.
+        func run(
+            _ files: [String], environment: [String: String] = [:], timeout: Duration = .seconds(240)
+        ) async throws {
             let launch = Launch(
-                try #require(node), arguments: ["--test"] + files,
+                try #require(Node.path), arguments: ["--test", "--test-concurrency=1"] + files,
                 environment: ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }, directory: Self.tests,
                 output: .capture(limit: 1 << 20))
-            let exit = try await ChildProcess.run(launch, timeout: .seconds(240))
+            let exit = try await ChildProcess.run(launch, timeout: timeout)
             #expect(exit.isSuccess, "\(exit.output.suffix(6000))")
         }
 
         @Test("all tests without a server pass")
         func units() async throws {
-            let names = ["clients", "metadata", "overlay", "packets", "queue", "size", "sync", "typing"]
+            let names = [
+                "clients", "guide", "metadata", "overlay", "packets", "queue", "size", "storage", "sync", "typing",
+            ]
             try await run(names.map { "\(Self.tests)/\($0).test.js" })
         }
 
@@ -45,19 +49,23 @@ extension EndToEnd {
 
         /// Runs `strata dev`, whose content URLs Node and Chromium can resolve.
         /// - Parameter body: receives the program, the base URL, and the address of the demo page.
-        private func withSystem(_ body: (StrataProgram, String, String) async throws -> Void) async throws {
+        func withSystem(
+            hasConsole: Bool = false, _ body: (StrataProgram, String, String) async throws -> Void
+        ) async throws {
             let program = try StrataProgram("javascript")
-            let ports = try LoopbackPort.free(2)
+            let ports = try LoopbackPort.free(3)
             let url = "http://localhost:\(ports[0])"
             let log = program.directory + "/dev.log"
             let words = [
                 "dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--public-url", url,
+                "--console-port", "\(ports[2])",
             ]
             let dev = try await ChildProcess.start(
                 Launch(
                     try Executables.find("strata"), arguments: words,
                     environment: [
-                        "PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home", "STRATA_CONSOLE": "false",
+                        "PATH": "/usr/bin:/bin", "STRATA_HOME": program.directory + "/home",
+                        "STRATA_CONSOLE": "\(hasConsole)",
                     ],
                     directory: program.directory, deathSignal: .terminate, output: .append(to: log)))
             var address = ""
@@ -73,9 +81,7 @@ extension EndToEnd {
         @Test("all tests pass against real processes", .long, .timeLimit(.minutes(5)))
         func all() async throws {
             try await withSystem { program, url, _ in
-                let created = try await program.run(["app", "create", "--name", "JavaScript", "--json"])
-                let app = program.directory + "/app.json"
-                try created.output.write(toFile: app, atomically: true, encoding: .utf8)
+                let app = try await Self.makeApp("JavaScript", by: program)
                 let files = try Self.testFiles(in: Self.tests)
                 try await run(files, environment: ["STRATA_URL": url, "STRATA_APP": app, "HOME": program.directory])
             }
@@ -89,20 +95,28 @@ extension EndToEnd {
                 try await run([Self.demo], environment: ["DEMO_URL": address, "HOME": program.directory])
             }
         }
+
+        @Test(
+            "operators use every screen of the console in a browser", .long,
+            .enabled(if: (try? Programs.find("chromium")) != nil), .timeLimit(.minutes(10)))
+        func consoleScreens() async throws {
+            try await withSystem(hasConsole: true) { program, url, _ in
+                let environment = [
+                    "STRATA_URL": url, "STRATA_APP": try await Self.makeApp("Harbour Ferries", by: program),
+                    "STRATA_HOME": program.directory + "/home", "STRATA_PROGRAM": try Executables.find("strata"),
+                    "PSQL": try Programs.findPostgres("psql"), "HOME": program.directory,
+                ]
+                try await run(
+                    Self.testFiles(in: Self.console + "/browser"), environment: environment, timeout: .seconds(540))
+            }
+        }
+
+        /// Creates an app and returns the path of the file that describes it.
+        private static func makeApp(_ name: String, by program: StrataProgram) async throws -> String {
+            let created = try await program.run(["app", "create", "--name", name, "--json"])
+            let file = program.directory + "/app.json"
+            try created.output.write(toFile: file, atomically: true, encoding: .utf8)
+            return file
+        }
     }
 }
-
-/// The path of Node, if it is new enough for the client's tests.
-private let node: String? = {
-    guard let path = try? Programs.find("node") else { return nil }
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(filePath: path)
-    process.arguments = ["--version"]
-    process.standardOutput = output
-    guard (try? process.run()) != nil else { return nil }
-    process.waitUntilExit()
-    let version = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    let major = version.dropFirst().split(separator: ".").first.flatMap { Int($0) } ?? 0
-    return major >= 20 ? path : nil
-}()

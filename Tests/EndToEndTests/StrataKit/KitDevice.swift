@@ -13,10 +13,10 @@ extension KitUser {
         return try StrataClient(appID: app.id, options: .init(server: server, directory: folder))
     }
 
-    /// Starts a proxy in front of the first gateway.
-    static func proxy(of app: TestApp) async throws -> CuttingProxy {
-        let address = app.system.client().baseURL
-        guard let port = URL(string: address)?.port else { throw KitProblem("\(address) has no port") }
+    /// Starts a proxy in front of a gateway.
+    static func proxy(of app: TestApp, via gateway: Int = 0) async throws -> CuttingProxy {
+        let address = app.system.client(gateway).baseURL
+        guard let port = URLComponents(string: address)?.port else { throw KitProblem("\(address) has no port") }
         return try await CuttingProxy.start(to: [port])
     }
 

@@ -19,7 +19,7 @@ extension EndToEnd {
             let chat: StrataKit.Conversation
 
             init(_ app: TestApp) async throws {
-                proxy = try await KitTransfers.proxy(to: app)
+                proxy = try await KitUser.proxy(of: app)
                 ana = try await KitUser.signIn("ana", to: app)
                 ben = try await KitUser.signIn("ben", to: app, proxy: proxy)
                 chat = try await ben.client.newConversation(with: [ana.id])

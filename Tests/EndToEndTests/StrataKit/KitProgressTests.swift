@@ -56,7 +56,7 @@ extension EndToEnd {
             _ app: TestApp
         ) async throws -> (ben: KitUser, chat: StrataKit.Conversation, proxy: CuttingProxy) {
             let id = try await conversation(30, app)
-            let proxy = try await KitTransfers.proxy(to: app)
+            let proxy = try await KitUser.proxy(of: app)
             let ben = try await KitUser.signIn("ben", to: app, policy: .partialHistory(count: 1), proxy: proxy)
             return (ben, try #require(try await ben.client.conversation(id)), proxy)
         }

@@ -45,12 +45,6 @@ enum KitTransfers {
         }
         return ids
     }
-
-    static func proxy(to app: TestApp) async throws -> CuttingProxy {
-        let target = app.system.client(0, .v3).baseURL
-        guard let port = URLComponents(string: target)?.port else { throw KitProblem("\(target) has no port") }
-        return try await CuttingProxy.start(to: [port])
-    }
 }
 
 extension KitUser {

@@ -69,6 +69,10 @@ struct DegradedTable: Sendable {
             The service `webhooks` delivers the events that other services write to PostgreSQL. While it is away, no event is lost; after recovery, it delivers all in order.
             Events whose delivery was interrupted may arrive twice ([server-api.md](server-api.md#webhooks)).
 
+            An object store for rich content (`STRATA_CONTENT_URL`) is not in the table. While it is away, uploads, and downloads through a gateway, are refused with 503:
+            at once if it cannot be reached, within 10 seconds if it hangs, and up to 20 seconds later for requests that began before it was known to be away. Everything else works,
+            gateways stay ready, and `strata_process_dependency_up{dependency="content"}` is 0. A gateway notices its return within 25 seconds.
+
             If PostgreSQL returns in an older state, or a replica replaces it, gateways close all sockets with 1001 on detection, within about 20 seconds.
             Clients reconnect and replay ([operating.md](operating.md#back-up-and-restore)).
 

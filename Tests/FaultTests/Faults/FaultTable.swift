@@ -39,19 +39,24 @@ final class FaultTable: Sendable {
         }
     }
 
+    private let title: String
     private let seed: UInt64
     private let isLong: Bool
     private let rows = Mutex<[Row]>([])
 
-    init(seed: UInt64, isLong: Bool) {
-        self.seed = seed
-        self.isLong = isLong
+    /// - Parameters:
+    ///   - subject: the beginning of the title; nil: a form of all faults.
+    ///   - isLong: true for faults that last longer.
+    init(_ subject: String? = nil, seed: UInt64, isLong: Bool) {
+        let form = isLong ? "long form" : "short form"
+        title = "## " + (subject.map { "\($0), \(form)" } ?? form.prefix(1).uppercased() + form.dropFirst())
+        (self.seed, self.isLong) = (seed, isLong)
     }
 
     func add(_ row: Row) { rows.withLock { $0.append(row) } }
 
-    /// Writes the table to the section of `docs/faults.md` for runs of this length. Other sections are kept.
-    func write() throws { try Self.write(section, titled: title, first: !isLong) }
+    /// Writes the table to its section of `docs/faults.md`. Other sections are kept.
+    func write() throws { try Self.write(section, titled: title, first: title == "## Short form") }
 
     /// Writes a section of `docs/faults.md`. It replaces the section with the same title, or is inserted before or
     /// after all others.
@@ -76,6 +81,9 @@ final class FaultTable: Sendable {
         Clients on two gateways, with two instances of each service, write continuously during faults. They send messages, receipts and typing,
         set metadata on own and contended keys, and add and remove participants. Afterwards, a checker compares the answers and packets that
         they received with the change log.
+        Apps with StrataKit, apps with strata.js, and both side by side are run through faults of their own, and judged by the same checker.
+        Systems with a Redis Cluster of three masters and three replicas, and with a single Redis that has a replica, carry the same load
+        while replicas take over.
 
         * **Unknown**: changes without an answer, or with one that leaves the outcome open.
         * **Other violations**: broken promises except loss, duplication and reordering. Examples: data sent to a stranger, a wrong count,
@@ -85,8 +93,6 @@ final class FaultTable: Sendable {
           read every other message, request everything without reading answers, and use message ids twice concurrently.
           In trials with hostile users only, an unserved honest user is a violation. A database deadlock is always one.
         """
-
-    private var title: String { isLong ? "## Long form" : "## Short form" }
 
     private var section: String {
         let rows = rows.withLock { $0 }

@@ -9,27 +9,45 @@ import Testing
 
 /// A trial: load, faults, and the judgement of the histories.
 struct Trial: Sendable {
+    /// Injects the faults under the load of a trial, waits, and ends them.
+    typealias Injection = @Sendable (Cluster, Load) async throws -> Void
+
+    let name: String
     let faults: [Fault]
     let seed: UInt64
     let period: Duration
+    private let injection: Injection
 
     init(_ faults: [Fault], seed: UInt64, period: Duration) {
-        self.faults = faults
-        self.seed = seed
-        self.period = period
+        name = faults.map(\.testDescription).joined(separator: "; ")
+        (self.faults, self.seed, self.period) = (faults, seed, period)
+        injection = { cluster, load in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, fault) in faults.enumerated() {
+                    group.addTask {
+                        var generator = SeededGenerator(seed: seed &+ UInt64(index))
+                        try await fault.inject(into: cluster, under: load, for: period, &generator)
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    /// Creates a trial with faults that are no ``Fault``.
+    init(_ name: String, seed: UInt64, period: Duration, injection: @escaping Injection) {
+        (self.name, faults, self.seed, self.period) = (name, [], seed, period)
+        self.injection = injection
     }
 
     /// Parses a name such as `gatewayHangs+readersStop:1:20`; nil if it is malformed.
     init?(named text: String) {
         let parts = text.split(separator: ":").map(String.init)
         guard parts.count == 3, let seed = UInt64(parts[1]), let seconds = Int(parts[2]) else { return nil }
-        faults = parts[0].split(separator: "+").compactMap { name in Fault.allCases.first { "\($0)" == name } }
-        self.seed = seed
-        period = .seconds(seconds)
+        let faults = parts[0].split(separator: "+").compactMap { name in Fault.allCases.first { "\($0)" == name } }
         guard !faults.isEmpty else { return nil }
+        self.init(faults, seed: seed, period: .seconds(seconds))
     }
-
-    var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
     /// Runs the trial and records an issue for each violation.
     func run(on cluster: Cluster) async throws -> FaultTable.Row {
@@ -56,15 +74,7 @@ struct Trial: Sendable {
         let begun = ContinuousClock.now
         try await load.run {
             await Self.awaitWork(load)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for (index, fault) in faults.enumerated() {
-                    group.addTask {
-                        var generator = SeededGenerator(seed: seed &+ UInt64(index))
-                        try await fault.inject(into: cluster, under: load, for: period, &generator)
-                    }
-                }
-                try await group.waitForAll()
-            }
+            try await injection(cluster, load)
             await Self.awaitWork(load)
         }
         let healed = ContinuousClock.now

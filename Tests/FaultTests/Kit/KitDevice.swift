@@ -2,6 +2,7 @@
 
 import Foundation
 import KitClient
+import LocalServers
 import ProtocolClient
 import SeededRandom
 import StrataCommand
@@ -21,6 +22,7 @@ actor KitDevice {
     }
 
     nonisolated let name: String
+    nonisolated let library: KitLibrary
     nonisolated let user: TestUser
     nonisolated let folder: String
     nonisolated let proxy: CuttingProxy
@@ -38,9 +40,10 @@ actor KitDevice {
 
     /// - Parameter disk: the disk of the store; nil: among the other test files.
     init(
-        _ name: String, _ user: TestUser, _ plan: KitPlan, seed: UInt64, dies: Bool, hasClock: Bool, disk: SmallDisk?
+        _ name: String, _ library: KitLibrary, _ user: TestUser, _ plan: KitPlan, seed: UInt64, dies: Bool,
+        hasClock: Bool, disk: SmallDisk?
     ) async throws {
-        (self.name, self.user, self.plan, self.dies) = (name, user, plan, dies)
+        (self.name, self.library, self.user, self.plan, self.dies) = (name, library, user, plan, dies)
         generator = SeededGenerator(seed: seed)
         let directory = try TestDirectory.make("kit-\(name)")
         folder = disk.map { "\($0.path)/\(name)" } ?? "\(directory)/store"
@@ -105,23 +108,29 @@ actor KitDevice {
         return names.count { $0.hasSuffix(".damaged") }
     }
 
+    /// The end of the error output of the last process.
+    var log: String { LogTail.last(12, of: "\(place)-\(processes).log") }
+
     // MARK: One process
 
     /// Starts a process, and uses it while `body` returns true and the process lives.
     private func run(untilSettled isLast: Bool = false, _ body: () async -> Bool) async throws {
         processes += 1
-        // Choose boundaries of all magnitudes: the first ones are in the opening of the store.
-        let boundary = dies && !isLast ? Int(pow(2, Double.random(in: 0...12, using: &generator))) : nil
+        // Choose boundaries of all magnitudes: the first ones are in the opening of the store. A change has fewer
+        // system calls in strata.js than statements in StrataKit.
+        let magnitudes = library == .strataKit ? 0.0...12 : 0...8
+        let boundary = dies && !isLast ? Int(pow(2, Double.random(in: magnitudes, using: &generator))) : nil
         let settings = KitClientSettings(
             app: user.app.id, server: "http://127.0.0.1:\(proxy.port)", folder: folder, lastBoundary: boundary)
         let process = try await KitProcess.start(
-            settings, place: "\(place)-\(processes)", wrapper: clock?.wrapper ?? [])
+            library, settings, place: "\(place)-\(processes)", wrapper: clock?.wrapper ?? [])
         self.process = process
         var isGoing = await hasStarted(process)
         while isGoing { isGoing = await body() }
         if process.wasKilled { story.kills += 1 }
         process.kill()
         await readTheRest(of: process)
+        if process.hasCrashed { story.faults.append("\(name): a process crashed: \(log)") }
         self.process = nil
     }
 
@@ -183,24 +192,21 @@ actor KitDevice {
         let asked = number
         let index = story.records.count
         story.records.append(KitRecord(device: name, user: user.user, number: asked, action: action))
-        process.send(KitCommand(number: asked, action: action))
-        while let next = await process.next(within: Waiting.limit) {
-            guard case .report(let report) = next else { return nil }
-            switch report {
-            case .begins(asked, let objects): story.records[index].objects = objects
-            case .accepted(asked, let objects):
-                story.records[index].objects = objects
-                story.records[index].outcome = .accepted
-                return report
-            case .thrown(asked, _):
-                story.records[index].outcome = .thrown
-                return report
-            case .state(asked, _, _): return report
-            default: note(report)
+        do {
+            return try await process.execute(KitCommand(number: asked, action: action)) { report in
+                switch report {
+                case .begins(asked, let objects): story.records[index].objects = objects
+                case .accepted(asked, let objects):
+                    story.records[index].objects = objects
+                    story.records[index].outcome = .accepted
+                case .thrown(asked, _): story.records[index].outcome = .thrown
+                default: note(report)
+                }
             }
+        } catch {
+            story.faults.append("\(name): \(error)")
+            return nil
         }
-        story.faults.append("\(name): \(action) was not answered")
-        return nil
     }
 
     private func note(_ report: KitReport) {
@@ -216,8 +222,10 @@ actor KitDevice {
     }
 
     private func compare() async -> [String] {
-        guard case .state(_, let pending, let lines)? = await ask(.state) else { return ["it did not tell its state"] }
+        guard case .state(_, let pending, let objects)? = await ask(.state) else {
+            return ["it did not tell its state"]
+        }
         if pending > 0 { return ["\(pending) changes are pending"] }
-        do { return try await KitComparison.differences(of: lines, from: user) } catch { return ["\(error)"] }
+        do { return try await KitComparison.differences(of: objects, from: user) } catch { return ["\(error)"] }
     }
 }

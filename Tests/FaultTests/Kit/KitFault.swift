@@ -7,7 +7,7 @@ import TestCluster
 import TestSupport
 import Testing
 
-/// A temporary fault of apps that use StrataKit, or of their environment.
+/// A temporary fault of apps, or of their environment.
 enum KitFault: CaseIterable, Sendable, CustomTestStringConvertible {
     case appsKilled
     case gatewayKilled, conversationsKilled, metadataKilled, presenceKilled

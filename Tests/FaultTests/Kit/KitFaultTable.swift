@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import KitClient
 import Synchronization
 
 @testable import Soak
 
-/// The human-readable results of StrataKit's fault tests.
+/// The human-readable results of the fault tests of apps.
 final class KitFaultTable: Sendable {
     struct Row: Sendable, CustomStringConvertible {
         let faults: String
@@ -55,18 +56,36 @@ final class KitFaultTable: Sendable {
         }
     }
 
+    private let library: KitLibrary
     private let seed: UInt64
     private let minutes: Int?
     private let rows = Mutex<[Row]>([])
 
-    init(seed: UInt64, minutes: Int?) { (self.seed, self.minutes) = (seed, minutes) }
+    init(_ library: KitLibrary, seed: UInt64, minutes: Int?) {
+        (self.library, self.seed, self.minutes) = (library, seed, minutes)
+    }
 
     func add(_ row: Row) { rows.withLock { $0.append(row) } }
 
     /// Writes the table to its section of `docs/faults.md`. Other sections are kept.
     func write() throws { try FaultTable.write(section, titled: title, first: false) }
 
-    private var title: String { "## StrataKit, \(minutes == nil ? "short" : "long") form" }
+    private var title: String { "## \(library.rawValue), \(minutes == nil ? "short" : "long") form" }
+
+    private var introduction: String {
+        switch library {
+        case .strataKit:
+            """
+            Four apps of three users make changes during faults; two apps share a user. Each app is a process with StrataKit and its own store. It reports the changes that
+            StrataKit accepted, threw, and later reported as failed. Then the checker compares these with the change log, and each store with a fresh load.
+            """
+        case .strataJS:
+            """
+            The same apps as processes of Node.js with strata.js, alone or two beside two with StrataKit. Their storage is files that are written like a transaction of
+            IndexedDB: whole or not at all. A change counts as accepted once it is stored. The checker is that of StrataKit.
+            """
+        }
+    }
 
     private var section: String {
         let rows = rows.withLock { $0 }
@@ -75,8 +94,7 @@ final class KitFaultTable: Sendable {
         return """
             \(title)
 
-            Four apps of three users make changes during faults; two apps share a user. Each app is a process with StrataKit and its own store. It reports the changes that
-            StrataKit accepted, threw, and later reported as failed. Then the checker compares these with the change log, and each store with a fresh load.
+            \(introduction)
 
             * **Open**: changes during which the app was killed.
             * **Rebuilt**: stores found to be damaged.

@@ -33,7 +33,9 @@ struct KitPlan: Sendable {
                 ? .add(conversation: id, user: guest(of: device)) : .remove(conversation: id, user: guest(of: device))
         case 76...92: return .read(conversation: id)
         case 93...95: return .delete(conversation: id)
-        default: return .create(others: users.filter { !device.hasPrefix($0) }, text: "first \(mark)")
+        default:
+            return .create(
+                others: users.filter { !device.hasPrefix($0) }, isDistinct: false, metadata: [:], text: "first \(mark)")
         }
     }
 

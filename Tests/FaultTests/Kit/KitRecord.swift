@@ -24,14 +24,7 @@ struct KitRecord: Sendable {
     /// True if the change was unsent when the store was damaged, and became unreadable.
     var isUnreadable = false
 
-    var conversation: String? {
-        switch action {
-        case .create: objects.first
-        case .send(let id, _), .set(let id, _, _), .add(let id, _), .remove(let id, _), .read(let id), .delete(let id):
-            id
-        case .signIn, .limitFiles, .state: nil
-        }
-    }
+    var conversation: String? { isCreation ? objects.first : action.conversation }
 
     /// Strings that identify the change in a store: ids in the store's format, values, users.
     var marks: [String] {

@@ -13,8 +13,13 @@ struct KitTrial: Sendable {
     let faults: [KitFault]
     let seed: UInt64
     let period: Duration
+    /// The libraries of the apps, in turn.
+    var libraries = [KitLibrary.strataKit]
 
-    var name: String { faults.map(\.testDescription).joined(separator: "; ") }
+    var name: String {
+        let names = libraries.count > 1 ? " (\(libraries.map(\.rawValue).joined(separator: " and ")))" : ""
+        return faults.map(\.testDescription).joined(separator: "; ") + names
+    }
 
     /// The apps, each on its own device. Two of them belong to one user.
     private static let devices = [("ana", 1), ("ben", 1), ("cleo", 1), ("ana", 2)]
@@ -80,7 +85,8 @@ struct KitTrial: Sendable {
             guard let user = users.first(where: { $0.user == name }) else { continue }
             devices.append(
                 try await KitDevice(
-                    "\(name)\(number)", user, plan, seed: seed &+ UInt64(100 + index),
+                    "\(name)\(number)", libraries[index % libraries.count], user, plan,
+                    seed: seed &+ UInt64(100 + index),
                     dies: faults.contains(.appsKilled), hasClock: hasClock,
                     disk: disk))
         }
@@ -91,7 +97,7 @@ struct KitTrial: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in devices { group.addTask { try await device.work() } }
             for device in devices where await !device.isSignedIn() {
-                throw LoadError("\(device.name) was not signed in")
+                throw LoadError("\(device.name) was not signed in: \(await device.log)")
             }
             try await Task.sleep(for: .milliseconds(300))
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -18,7 +18,7 @@ struct FileContentStoreTests {
         arguments: [0, 1, 255, 70_000, 300_000, 1_000_000])
     func roundTrip(_ size: Int) async throws {
         try await withStore { store, directory in
-            let bytes = Self.bytes(size)
+            let bytes = Pieces.bytes(size)
             try await store.write(id, type: "image/png", size: size, from: Pieces(bytes, of: 7001))
             let reader = try #require(try await store.open(id))
             #expect(reader.type == "image/png")
@@ -36,7 +36,7 @@ struct FileContentStoreTests {
     @Test("an upload that is too short, too long or interrupted stores nothing", arguments: [-1, 1, 600_000])
     func wrongLength(_ difference: Int) async throws {
         try await withStore { store, directory in
-            let bytes = Self.bytes(700_000 + difference)
+            let bytes = Pieces.bytes(700_000 + difference)
             await #expect(throws: ContentStoreError.wrongLength) {
                 try await store.write(id, type: "a/b", size: 700_000, from: Pieces(bytes, of: 50_000))
             }
@@ -53,7 +53,7 @@ struct FileContentStoreTests {
     @Test("an upload reads at most one chunk beyond the announced length")
     func endless() async throws {
         try await withStore { store, directory in
-            let pieces = Pieces(Self.bytes(10_000_000), of: 1000)
+            let pieces = Pieces(Pieces.bytes(10_000_000), of: 1000)
             await #expect(throws: ContentStoreError.wrongLength) {
                 try await store.write(id, type: "a/b", size: 5000, from: pieces)
             }
@@ -79,7 +79,7 @@ struct FileContentStoreTests {
         })
         try await withStore(calls) { store, directory in
             let error = await #expect(throws: ContentStoreError.self) {
-                try await store.write(id, type: "a/b", size: 700_000, from: Pieces(Self.bytes(700_000), of: 50_000))
+                try await store.write(id, type: "a/b", size: 700_000, from: Pieces(Pieces.bytes(700_000), of: 50_000))
             }
             guard case .full(let reason)? = error else { return #expect(Bool(false), "\(String(describing: error))") }
             #expect(reason.hasPrefix("write: "))
@@ -95,7 +95,7 @@ struct FileContentStoreTests {
         })
         try await withStore(calls) { store, directory in
             let error = await #expect(throws: ContentStoreError.self) {
-                try await store.write(id, type: "a/b", size: 10, from: Pieces(Self.bytes(10), of: 3))
+                try await store.write(id, type: "a/b", size: 10, from: Pieces(Pieces.bytes(10), of: 3))
             }
             guard case .failed? = error else { return #expect(Bool(false), "\(String(describing: error))") }
             #expect(Self.files(directory) == [])
@@ -141,7 +141,7 @@ struct FileContentStoreTests {
             return pwrite(file, bytes, min(count, 1000), off_t(offset))
         })
         try await withStore(interrupting) { store, _ in
-            let bytes = Self.bytes(5500)
+            let bytes = Pieces.bytes(5500)
             try await store.write(id, type: "a/b", size: 5500, from: Pieces(bytes, of: 5500))
             #expect(try await store.open(id)?.read(at: 0, atMost: 10_000) == ByteBuffer(bytes: bytes))
         }
@@ -168,7 +168,7 @@ struct FileContentStoreTests {
             for number in 0..<3 {
                 let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
                 let task = Task { try await store.write(id, type: "a/\(number)", size: 700_000, from: bytes) }
-                continuation.yield(ByteBuffer(bytes: Self.bytes(600_000)))
+                continuation.yield(ByteBuffer(bytes: Pieces.bytes(600_000)))
                 while true {
                     await Task.yield()
                     guard let file = OpenFile(path, flags: O_RDONLY), file.size == 600_000 else { continue }
@@ -179,7 +179,7 @@ struct FileContentStoreTests {
             }
             #expect(uploads.map { $0.file.size } == [0, 0, 600_000])
             func goOn(_ number: Int) async throws {
-                uploads[number].bytes.yield(ByteBuffer(bytes: Self.bytes(100_000)))
+                uploads[number].bytes.yield(ByteBuffer(bytes: Pieces.bytes(100_000)))
                 uploads[number].bytes.finish()
                 try await uploads[number].task.value
             }
@@ -209,7 +209,7 @@ struct FileContentStoreTests {
     @Test("a truncated file is not served")
     func damaged() async throws {
         try await withStore { store, directory in
-            try await store.write(id, type: "a/b", size: 5000, from: Pieces(Self.bytes(5000), of: 5000))
+            try await store.write(id, type: "a/b", size: 5000, from: Pieces(Pieces.bytes(5000), of: 5000))
             let path = directory + "/" + (try #require(Self.files(directory).first))
             for length in [5000, 4999, 10, 0] {
                 #expect(truncate(path, off_t(length)) == 0)
@@ -252,10 +252,6 @@ struct FileContentStoreTests {
         try await body(try FileContentStore(directory: directory + "/", calls: calls), directory)
     }
 
-    private static func bytes(_ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-    }
-
     private static func files(_ directory: String) -> [String] {
         (FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? [])
             .filter { name in
@@ -264,38 +260,4 @@ struct FileContentStoreTests {
             }
             .sorted()
     }
-}
-
-/// A sequence of bytes in pieces, which may end with an error.
-private final class Pieces: AsyncSequence, Sendable {
-    struct Broken: Error {}
-
-    let given = Atomic(0)
-    private let bytes: [UInt8]
-    private let length: Int
-    private let breaks: Bool
-
-    init(_ bytes: some Sequence<UInt8>, of length: Int, breaks: Bool = false) {
-        self.bytes = Array(bytes)
-        self.length = length
-        self.breaks = breaks
-    }
-
-    struct Iterator: AsyncIteratorProtocol {
-        let pieces: Pieces
-        var offset = 0
-
-        mutating func next() async throws -> ByteBuffer? {
-            guard offset < pieces.bytes.count else {
-                if pieces.breaks { throw Broken() }
-                return nil
-            }
-            let piece = pieces.bytes.dropFirst(offset).prefix(pieces.length)
-            offset += piece.count
-            pieces.given.add(1, ordering: .relaxed)
-            return ByteBuffer(bytes: piece)
-        }
-    }
-
-    func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
 }

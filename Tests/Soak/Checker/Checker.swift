@@ -163,11 +163,12 @@ struct Checker {
             guard conversations[operation.conversation] != nil else { continue }
             let messages = listed[operation.conversation] ?? [:]
             let times = places[operation.conversation]?.positions(of: operation.action).count ?? 0
+            var name: String { "\(operation.conversation): \(operation.action) by \(operation.actor)" }
             switch (operation.action, operation.outcome) {
             case (.send, .acknowledged), (.set, .acknowledged):
-                if times == 0 { found(.lost, "\(operation.conversation): \(operation.action) was acknowledged") }
+                if times == 0 { found(.lost, "\(name) was acknowledged") }
             case (.send, .refused), (.set, .refused):
-                if times > 0 { found(.invented, "\(operation.conversation): \(operation.action) was refused") }
+                if times > 0 { found(.invented, "\(name) was refused") }
             case (.read(let message), .acknowledged):
                 guard let read = messages[message], read.recipients.contains(operation.actor) else { continue }
                 if !read.readers.contains(operation.actor) {

@@ -2,6 +2,7 @@
 import { createSign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import { stepsOf } from "../../metadata.js";
 import { StrataClient } from "../../strata.js";
 import { TestWebSocket } from "./websocket.js";
 
@@ -16,15 +17,14 @@ const app = process.env.STRATA_APP ? JSON.parse(readFileSync(process.env.STRATA_
 export const appId = app?.app;
 export const skip = url && app ? false : "STRATA_URL and STRATA_APP name no system";
 
-/** Returns an identity token, as the server of an app makes it. */
-export function identityToken(user, nonce) {
+/** Returns an identity token, as the server of an app makes it. `claims` are those of the identity. */
+export function identityToken(user, nonce, claims = { display_name: `Name of ${user}` }) {
   const now = Math.floor(Date.now() / 1000);
   const encode = (json) => Buffer.from(JSON.stringify(json)).toString("base64url");
   const header = encode({ typ: "JWT", alg: "RS256", cty: "layer-eit;v=1", kid: app.key });
-  const claims = encode({ iss: app.provider, prn: user, iat: now, exp: now + 600, nce: nonce,
-    display_name: `Name of ${user}` });
-  const sign = createSign("RSA-SHA256").update(`${header}.${claims}`);
-  return `${header}.${claims}.${sign.sign(readFileSync(app.privateKeyFile)).toString("base64url")}`;
+  const body = encode({ iss: app.provider, prn: user, iat: now, exp: now + 600, nce: nonce, ...claims });
+  const sign = createSign("RSA-SHA256").update(`${header}.${body}`);
+  return `${header}.${body}.${sign.sign(readFileSync(app.privateKeyFile)).toString("base64url")}`;
 }
 
 const run = Date.now().toString(36);
@@ -70,9 +70,9 @@ export async function until(condition, what = condition.toString(), limit = 20_0
 
 export const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
 
-/** A TCP proxy before the gateway. `cut` ends its connections; while it `isDown`, it accepts none. */
-export async function openProxy() {
-  const target = new URL(url);
+/** A TCP proxy before the gateway or another server. `cut` ends its connections; while it `isDown`, it accepts none. */
+export async function openProxy(address = url) {
+  const target = new URL(address);
   const pairs = new Set();
   const proxy = { isDown: false, url: "", isSilent: false };
   const server = createServer((client) => {
@@ -103,23 +103,28 @@ export async function openProxy() {
   return proxy;
 }
 
-/** Returns what a client shows, in a form that can be compared. */
-export function stateOf(client) {
-  return client.conversations({ sort: "created_at" }).items.map((conversation) => ({
-    id: conversation.id,
-    participants: conversation.participants.map((one) => one.userId).sort(),
-    distinct: conversation.distinct,
-    metadata: JSON.parse(JSON.stringify(conversation.metadata)),
-    unread: conversation.unreadCount,
-    total: conversation.totalCount,
-    last: conversation.lastMessage?.id ?? null,
-    messages: conversation.messages().items.map((message) => ({
-      id: message.id,
-      position: message.position,
-      text: message.text,
-      sender: message.senderId,
-      isUnread: message.isUnread,
-      statuses: Object.fromEntries([...message.statuses].sort()),
-    })),
-  })).sort((one, other) => (one.id < other.id ? -1 : 1));
+const toSorted = (entries) => Object.fromEntries([...entries].sort());
+
+/**
+ * Returns what a client shows, in a form that can be compared: an object for each conversation, and one for each of its
+ * messages that the server has. Tests/KitClient/KitComparison.swift makes the same objects.
+ */
+export function objectsOf(client) {
+  const chats = [...client.conversations().items].sort((one, other) => (one.id < other.id ? -1 : 1));
+  return chats.flatMap((chat) => [{
+    id: chat.id,
+    participants: chat.participants.map((one) => one.userId).sort(),
+    distinct: chat.distinct,
+    metadata: toSorted(stepsOf(chat.metadata).map(({ path, value }) => [path, value])),
+    unread: chat.unreadCount,
+    total: chat.totalCount,
+    last: chat.lastMessage?.id ?? null,
+  }, ...chat.messages().items.filter((message) => !message.isPending).map((message) => ({
+    id: message.id,
+    position: message.position,
+    text: message.text,
+    sender: message.senderId,
+    isUnread: message.isUnread,
+    statuses: toSorted(message.statuses),
+  }))]);
 }

@@ -9,8 +9,12 @@
  *   headers?: Record<string, string>, body?: unknown, examples?: {name: string, body: unknown}[]}} Call
  */
 
-/** True if a call of the Client API can also be made by the app's server on behalf of a user. */
-export const canBeOnBehalf = (call) => call.api === "client" && call.session === "required";
+/**
+ * True if a call of the Client API can also be made by the app's server on behalf of a user. Blocks and follows have
+ * calls of their own in the Server API.
+ */
+export const canBeOnBehalf = (call) =>
+  call.api === "client" && call.session === "required" && !/^\/(blocks|following)\b/.test(call.path);
 
 /** Returns the calls whose method, path or summary has all words of a text. */
 export function search(calls, text) {

@@ -156,7 +156,7 @@ function TreeActions({ leaves, filter, setFilter, collapsed, fold, edit }) {
   const foldAll = () => fold(collapsed.size ? new Set() : objectPaths(leaves.all));
   return html`
     ${leaves.count > 0 && html`<${SearchField} label="Filter keys and values" value=${filter} onChange=${setFilter} />
-      <${Button} onClick=${foldAll}>${collapsed.size ? "Expand all" : "Collapse all"}<//>`}
+      <${Button} onClick=${foldAll}>${collapsed.size ? "Expand" : "Collapse"}<//>`}
     ${isOperator && html`<${Button} icon="plus" onClick=${() => edit()}>Set a key<//>`}`;
 }
 

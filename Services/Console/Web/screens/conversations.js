@@ -50,13 +50,15 @@ function MetadataQuery({ indexes, query, setQuery }) {
   </div>`;
 }
 
+/** The first participants of a conversation, and how many more there are. */
+const peopleOf = ({ participants, participant_count: count }) => (count > participants.length
+  ? `${participants.join(", ")} and ${number(count - participants.length)} more` : joined(participants, 5));
+
 const columns = (app) => [
   { title: "Conversation", kind: "main", cell: (row) => html`<span class="one-line">
       <${RowLink} href=${link("apps", app, "conversations", row.id)}><code title=${row.id}>${shortID(row.id)}</code><//>
       ${row.deleted && html` <${Badge} tone="bad">deleted<//>`}</span>` },
-  { title: "Participants", kind: "wide", cell: (row) => html`<span class="people-names">${joined(row.participants, 5)}
-      ${row.participant_count > row.participants.length
-        && html` <span class="quiet">of ${number(row.participant_count)}</span>`}</span>` },
+  { title: "Participants", kind: "wide", cell: (row) => html`<span class="people-names">${peopleOf(row)}</span>` },
   { title: "Messages", align: "end", cell: (row) => number(row.messages) },
   { title: "Position", align: "end", cell: (row) => number(row.position) },
   { title: "Last activity", align: "end", cell: (row) => html`<${Time} at=${row.last_at} />` },

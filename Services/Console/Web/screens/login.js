@@ -7,9 +7,9 @@ import { html, useEffect, useState } from "../vendor/preact-htm.js";
 
 /**
  * The sign-in.
- * @param {{signIn: (session: object) => void, hasEnded: boolean}} props `hasEnded`: the session ended while in use
+ * @param {{signIn: (session: object) => void, note?: string}} props `note`: why there is no session
  */
-export function Screen({ signIn, hasEnded }) {
+export function Screen({ signIn, note }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const action = useAction(async () => signIn(await post("/api/session", { name, password })));
@@ -23,9 +23,9 @@ export function Screen({ signIn, hasEnded }) {
   };
   return html`<main class="login">
     <div class="login-card">
-      <p class="login-brand"><${Mark} />Strata <span>console</span></p>
+      <p class="login-brand"><${Mark} /><b>Strata <span>console</span></b></p>
       <h1>Sign in</h1>
-      ${hasEnded && html`<p class="note" role="status">Your session has ended. Sign in to continue where you were.</p>`}
+      ${note && html`<p class="note" role="status">${note}</p>`}
       <${Form} onSubmit=${submit} action=${action} submit="Sign in" isDisabled=${!name || !password}>
         <${TextField} label="Name" value=${name} onChange=${setName} name="name" autocomplete="username"
           autocapitalize="none" autofocus />

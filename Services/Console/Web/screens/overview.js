@@ -43,7 +43,7 @@ function Tiles({ data }) {
     <${Tile} name="Instances ready" value=${`${ready} / ${known}`} tone=${ready < known ? "bad" : ""} />
     <${Tile} name="Open sockets" value=${number(data.sockets)} />
     <${Tile} name="Messages a second" value=${quantity(data.messages_per_second)} />
-    <${Tile} name="Median latency" value=${latency(times.p50_ms)} note=${`99th percentile: ${latency(times.p99_ms)}`} />
+    <${Tile} name="Median latency" value=${latency(times.p50_ms)} note=${`p99 ${latency(times.p99_ms)}`} />
     <${Tile} name="Webhooks waiting" value=${number(webhooks?.waiting)} tone=${isBehind ? "warn" : ""}
       note=${webhooksNote(webhooks)} />
     <${Tile} name="Database" value=${bytes(data.database_bytes)}

@@ -25,6 +25,8 @@ const Totals = ({ data }) => html`<${Panel} title="Retention">
     data.wal_bytes != null && ["Write-ahead log", bytes(data.wal_bytes)],
     ["Changes are kept for", duration(data.retention_seconds)],
     ["Oldest change", html`<${Time} at=${data.oldest_change_at} none="There is none." />`],
+    ["Last backup", data.last_backup_at ? html`<${Time} at=${data.last_backup_at} />`
+      : html`<${Badge} tone="warn">None<//> <code>deploy/backup.sh</code> has recorded none.`],
     ["Last archived segment", data.last_archived_at ? html`<${Time} at=${data.last_archived_at} />`
       : html`<${Badge} tone="warn">Never<//> The database archives no write-ahead log.`],
   ]} />
@@ -46,6 +48,7 @@ function Apps({ apps }) {
       { title: "Messages", align: "end", cell: (app) => number(app.messages) },
       { title: "Space", align: "end", kind: "bar", cell: (app) => html`
         <${Sized} value=${app.bytes_estimate} of=${largest} />` },
+      { title: "Content", align: "end", cell: (app) => bytes(app.content_bytes) },
     ]} />`}
   <//>`;
 }

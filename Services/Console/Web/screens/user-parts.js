@@ -46,7 +46,7 @@ export const Figures = ({ facts, badge }) => html`<${Panel} title="At a glance">
   badge && ["Counted by the app", number(badge.external_unread_count)],
   ["Follows", counted(facts.following, "user")],
   ["Followed by", counted(facts.followers, "user")],
-  ["Position of the own log", `#${number(facts.log_position)}`],
+  ["Log position", `#${number(facts.log_position)}`],
   facts.erasure && ["Erasure", html`asked for <${Time} at=${facts.erasure.requested_at} />,
     ${" "}runs from <${Time} at=${facts.erasure.not_before} />`],
 ]} /><//>`;

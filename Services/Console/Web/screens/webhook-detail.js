@@ -34,7 +34,7 @@ function Subject({ app, event }) {
   const target = objectPath(event);
   const state = useData((signal) => server(app, "GET", target, { signal }), [app, target]);
   return html`<h3>The object now</h3>
-    <${Loaded} state=${state} lines=${3}>${(object) => html`<${JSONView} value=${object} depth=${2} />`}<//>`;
+    <${Loaded} state=${state} lines=${3}>${(object) => html`<${JSONView} value=${object} depth=${3} />`}<//>`;
 }
 
 /** The dialog with all attempts of an event. */

@@ -2,14 +2,13 @@
 
 import Foundation
 import Glibc
-import KitClient
 import LocalServers
 import StrataCommand
 import TestCluster
 
-/// A running client, controlled over two named pipes. It ends with this process, because its input ends.
-final class KitProcess: Sendable {
-    enum Next: Sendable {
+/// A running client, controlled over two named pipes. It ends with this process.
+package final class KitProcess: Sendable {
+    package enum Next: Sendable {
         case report(KitReport)
         case end
     }
@@ -30,18 +29,19 @@ final class KitProcess: Sendable {
     /// - Parameters:
     ///   - place: a unique path; pipes and error output are created beside it.
     ///   - wrapper: arguments before the program.
-    static func start(_ settings: KitClientSettings, place: String, wrapper: [String]) async throws -> KitProcess {
+    package static func start(
+        _ library: KitLibrary, _ settings: KitClientSettings, place: String, wrapper: [String] = []
+    ) async throws -> KitProcess {
         let (input, output) = (try pipe("\(place).in"), try pipe("\(place).out"))
         let words = String(decoding: try JSONEncoder().encode(settings), as: UTF8.self)
         // The shell opens the pipes and then replaces itself with the program.
         let child = try await ChildProcess.start(
             Launch(
                 "/bin/sh",
-                arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [
-                    try Executables.find("KitClient")
-                ],
+                arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper
+                    + (try library.commandLine()),
                 environment: ProcessInfo.processInfo.environment.merging([KitClientSettings.variable: words]) { $1 },
-                output: .append(to: "\(place).log")))
+                deathSignal: .kill, output: .append(to: "\(place).log")))
         return KitProcess(child, input, output)
     }
 
@@ -96,14 +96,31 @@ final class KitProcess: Sendable {
         return count > 0 ? Data(bytes.prefix(count)) : nil
     }
 
-    func send(_ command: KitCommand) {
+    private func send(_ command: KitCommand) {
         guard child.isRunning, let line = try? JSONEncoder().encode(command) else { return }
         KitLines.write(line + Data("\n".utf8), to: input)
     }
 
+    /// Sends a command and waits for its last report.
+    /// - Parameter note: receives all reports.
+    /// - Returns: the last report; nil if the process has ended.
+    /// - Throws: ``KitSessionError`` if the process does not answer.
+    package func execute(_ command: KitCommand, _ note: (KitReport) -> Void) async throws -> KitReport? {
+        send(command)
+        while let next = await next(within: Waiting.limit) {
+            guard case .report(let report) = next else { return nil }
+            note(report)
+            switch report {
+            case .accepted(command.number, _), .thrown(command.number, _), .state(command.number, _, _): return report
+            default: break
+            }
+        }
+        throw KitSessionError("\(command.action) was not answered")
+    }
+
     /// Waits for the next report, or for the end of the process after the last report.
     /// - Returns: nil if the limit is exceeded.
-    func next(within limit: Duration) async -> Next? {
+    package func next(within limit: Duration) async -> Next? {
         await state.first(within: limit) { state in
             if !state.reports.isEmpty { return .report(state.reports.removeFirst()) }
             return state.isOver ? .end : nil
@@ -111,7 +128,9 @@ final class KitProcess: Sendable {
     }
 
     /// Kills the process with SIGKILL. Its earlier reports can still be read.
-    func kill() { child.signal(SIGKILL) }
+    package func kill() { child.signal(SIGKILL) }
 
-    var wasKilled: Bool { child.exit?.signal == SIGKILL }
+    package var wasKilled: Bool { child.exit?.signal == SIGKILL }
+    /// True if the process has ended by a signal of its own, such as SIGABRT.
+    package var hasCrashed: Bool { child.exit?.signal != nil && !wasKilled }
 }
