@@ -69,8 +69,8 @@ package final class VirtualNetwork: Sendable {
     private let devices = Mutex<[UInt32: TunDevice]>([:])
     private let isStopped = Atomic<Bool>(false)
     private let holders = Mutex<[ChildProcess]>([])
-    /// The clock of the thread that carries packets; nil before its start.
-    private let clock = Mutex<clockid_t?>(nil)
+    /// The CPU time of the thread that carries packets, in microseconds.
+    private let microseconds = Atomic<Int>(0)
     /// The first three bytes of all addresses, within 198.18.0.0/15, which is reserved for network tests (RFC 2544).
     private let base: UInt32
     private static let made = Atomic<UInt32>(0)
@@ -152,9 +152,15 @@ package final class VirtualNetwork: Sendable {
     /// The CPU time that the network itself has used, in seconds. It includes the kernel's work of receiving packets,
     /// which on real machines is a part of the receivers' time.
     package var processorTime: Double {
-        var used = timespec()
-        if let clock = clock.withLock({ $0 }) { clock_gettime(clock, &used) }
-        return Double(used.tv_sec) + Double(used.tv_nsec) / 1e9
+        Double(microseconds.load(ordering: .relaxed)) / 1e6
+    }
+
+    private func noteProcessorTime() {
+        var usage = rusage()
+        // RUSAGE_THREAD is a macro of GNU.
+        getrusage(__rusage_who_t(1), &usage)
+        let all = [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Int($1.tv_sec) * 1_000_000 + Int($1.tv_usec) }
+        microseconds.store(all, ordering: .relaxed)
     }
 
     private struct Travelling {
@@ -165,8 +171,6 @@ package final class VirtualNetwork: Sendable {
 
     /// Forwards packets until the network is stopped.
     private func carry() {
-        var own = clockid_t()
-        if pthread_getcpuclockid(pthread_self(), &own) == 0 { clock.withLock { $0 = own } }
         // The processes of this machine must not delay the network. On Linux, 0 is the calling thread.
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, -10)
         var travelling: [Travelling] = []
@@ -196,8 +200,8 @@ package final class VirtualNetwork: Sendable {
             let arrived = travelling.partitioningIndex { $0.arrival > now }
             for packet in travelling[..<arrived] { devices[packet.target]?.write(packet.bytes) }
             travelling.removeFirst(arrived)
+            noteProcessorTime()
         }
-        clock.withLock { $0 = nil }
         devices.withLock { devices in
             for device in devices.values { device.close() }
             devices = [:]
