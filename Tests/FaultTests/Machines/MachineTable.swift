@@ -48,8 +48,8 @@ final class MachineTable: Sendable {
         let section = """
             \(title)
 
-            `make test ARGS="--filter MachinesTests"` as root, with release executables: 3 gateways, 2 of each service, 2 PostgreSQL servers
-            with a database each, and 3 Redis masters, each in a network namespace with an address of its own.
+            `make fault-test` as root: 3 gateways, 2 of each service, 2 PostgreSQL servers with a database each, and 3 Redis masters,
+            each in a network namespace with an address of its own.
             A packet takes 1 ms. Links are down for 10 s, and lost machines are replaced after 10 s.
             Clients test a gateway after 2 silent seconds, and leave it 3 s later; StrataKit takes 45 s, strata.js 40 s.
 
