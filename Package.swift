@@ -211,7 +211,7 @@ let checks: [Target] = [
         name: "Bench",
         dependencies: [
             "StrataModel", "StrataWire", "NetKit", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand",
-            "ProtocolClient", "StrataKit", grdb, asyncHTTPClient, histogram,
+            "ProtocolClient", "StrataKit", "TestCluster", grdb, asyncHTTPClient, histogram,
             nioCore,
             nioPosix, nioHTTP1, nioWebSocket, nioSSL,
             logging, lifecycle, argumentParser,
