@@ -157,9 +157,9 @@ let checks: [Target] = [
             "CAllocationCounter", "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts",
             "StrataModel", "StrataWire",
             "RPC", "ServiceKit", "NetKit", crypto,
-            asyncHTTPClient, hummingbird,
+            asyncHTTPClient, hummingbird, hummingbirdCore,
             httpTypes,
-            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, logging,
+            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, lifecycle, logging,
         ]),
     tests(
         "SimulationTests",
