@@ -318,7 +318,7 @@ let package = Package(
             ]),
         library(
             "DatabaseKit", "Shared/DatabaseKit",
-            ["StrataModel", "Postgres", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle]),
+            ["StrataModel", "NetKit", "Postgres", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
         // These embed files of Shared/Schema/, docs/ and Services/Console/Web/, with a directive that C has had since C23.
         .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),

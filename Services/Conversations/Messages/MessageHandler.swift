@@ -164,6 +164,9 @@ struct MessageHandler: CallHandler {
             support.publisher.announce(
                 .started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
         }
+        if Duration.milliseconds(request.delayMs) - .milliseconds(request.typingMs) < DelayedMessages.longestPause {
+            support.signals.delayedMessages.signal()
+        }
         return ProtoEmpty()
     }
 
