@@ -11,9 +11,9 @@ import Synchronization
 /// The apps whose changes may have to be recorded for webhooks. For all other apps, writing statements omit the
 /// recording.
 ///
-/// All such apps are read once a second while there are writes. If the answer is older than ``lifetime``, statements ask
-/// for a recording for every app, and the database decides. The webhooks service activates a hook only after the app has
-/// been listed here for longer than ``lifetime``.
+/// All such apps are read once a second while there are writes. If the answer is older than ``lifetime``, statements
+/// ask for a recording for every app, and the database decides. The webhooks service activates a hook only after the
+/// app has been listed here for longer than ``lifetime``.
 public final class RecordedApps: Service {
     /// The maximum age of a cached answer.
     public static let lifetime = Duration.seconds(3)

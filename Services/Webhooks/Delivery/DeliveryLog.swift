@@ -10,9 +10,9 @@ import StrataModel
 import StrataWire
 import Synchronization
 
-/// The latest attempts of each hook, for the list that an app's server can read. They are written to the database at most
-/// twice a second, so that only listed attempts are written, not thousands a second. Attempts that are not written before the
-/// process is killed are missing in the list; delivery does not depend on them.
+/// The latest attempts of each hook, for the list that an app's server can read. They are written to the database at
+/// most twice a second, so that only listed attempts are written, not thousands a second. Attempts that are not written
+/// before the process is killed are missing in the list; delivery does not depend on them.
 final class DeliveryLog: Service {
     struct Attempt: Sendable {
         let hook: Hook
