@@ -2,6 +2,7 @@
 import Contracts
 import DatabaseKit
 import FoundationEssentials
+import NetKit
 import Postgres
 import RPC
 import StrataModel

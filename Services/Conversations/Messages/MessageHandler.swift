@@ -3,6 +3,7 @@ import Contracts
 import DatabaseKit
 import FoundationEssentials
 import Mutations
+import NetKit
 import Postgres
 import RPC
 import StrataModel
