@@ -9,7 +9,8 @@ import Testing
 
 @Suite("the list of apps with webhooks", .timeLimit(.minutes(2)))
 struct RecordedAppsTests {
-    private let (recorded, other) = (AppID.random(), AppID.random())
+    private let recorded = AppID.random()
+    private let other = AppID.random()
 
     @Test("the list is read after a use, and not again without another use")
     func uses() async throws {
