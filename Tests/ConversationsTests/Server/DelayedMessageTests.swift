@@ -39,7 +39,7 @@ extension StoreTests {
                 let running = Task { try await worker.run() }
                 defer { running.cancel() }
                 for text in ["first", "second"] {
-                    try await calls.delay(id, name: "Concierge", text, milliseconds: 1)
+                    try await calls.delay(id, name: "Concierge", text, milliseconds: 1000)
                     try await eventually {
                         try await calls.messages(id, as: "").messages.first?.parts.first?.body == text
                     }
