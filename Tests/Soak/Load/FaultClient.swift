@@ -23,19 +23,19 @@ final class FaultClient: Sendable {
         var status = "has not begun"
         /// The gateway of the present connection, or of the next one.
         var gateway: Int
-        /// The moment of the last packet.
-        var lastPacket: ContinuousClock.Instant?
-        /// The times without a packet that were longer than ``FaultClient/longPause``.
+        /// The moment of the last change.
+        var lastChange: ContinuousClock.Instant?
+        /// The times without a change that were longer than ``FaultClient/longPause``.
         var pauses: [Range<ContinuousClock.Instant>] = []
 
-        /// Notes the moment of a packet.
-        mutating func received(at now: ContinuousClock.Instant) {
-            if let last = lastPacket, now - last > FaultClient.longPause { pauses.append(last..<now) }
-            lastPacket = now
+        /// Notes the moment of a change.
+        mutating func changed(at now: ContinuousClock.Instant) {
+            if let last = lastChange, now - last > FaultClient.longPause { pauses.append(last..<now) }
+            lastChange = now
         }
     }
 
-    /// The time without a packet that is noted.
+    /// The time without a change that is noted.
     static let longPause = Duration.milliseconds(500)
     /// The time within which a silent gateway must answer.
     private static let patience = Duration.seconds(3)
@@ -73,18 +73,18 @@ final class FaultClient: Sendable {
     /// The REST client of the gateway that the socket uses.
     var rest: ProtocolClient { user.app.system.client(state.change { $0.gateway }, user.version) }
 
-    /// The times without a packet that were longer than ``longPause``, including the present one.
+    /// The times without a change that were longer than ``longPause``, including the present one.
     var pauses: [Range<ContinuousClock.Instant>] {
         state.change { state in
             var copy = state
-            copy.received(at: .now)
+            copy.changed(at: .now)
             return copy.pauses
         }
     }
 
-    /// Waits until the client has received a packet after a moment.
+    /// Waits until the client has received a change after a moment.
     func isServed(after moment: ContinuousClock.Instant, within limit: Duration) async -> Bool {
-        await state.first(within: limit) { ($0.lastPacket ?? moment) > moment ? true : nil } ?? false
+        await state.first(within: limit) { ($0.lastChange ?? moment) > moment ? true : nil } ?? false
     }
 
     /// Waits until the client is connected and has caught up.
@@ -216,7 +216,7 @@ final class FaultClient: Sendable {
             if recorder.journal != nil { note(packet.journalLine(at: .now)) }
             // Later packets are queued during the load.
             let new = state.change { state in
-                state.received(at: .now)
+                if packet.type == "change" || packet.type == "operation" { state.changed(at: .now) }
                 return state.record.note(packet)
             }
             if let new { await list(new) }

@@ -325,7 +325,8 @@ struct Load: Sendable {
             // A refusal does not exclude that an earlier attempt without an answer was applied.
             case .refused?, .wrong?: outcome = isOpen ? .unknown : .refused
             case .open?, .broken?, nil:
-                recorder.noteOpenAttempt(isAnswered: answer != nil)
+                // The end of the load interrupts attempts.
+                if !Task.isCancelled { recorder.noteOpenAttempt(isAnswered: answer != nil) }
                 isOpen = true
                 continue
             }
