@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TestCluster
 
 @testable import Soak
 
@@ -10,12 +11,16 @@ struct Interruption: Sendable {
     let longest: Duration?
     /// The time from the beginning of the event until the last of these times ended.
     let recovered: Duration?
+    /// The pauses by client, for failure messages.
+    let pauses: [String]
 
     /// - Parameter begun: The beginning of the event.
     init(_ load: Load, since begun: ContinuousClock.Instant) {
-        let pauses = load.clients.flatMap(\.pauses).filter { $0.upperBound > begun }
-        longest = pauses.map { $0.upperBound - $0.lowerBound }.max()
-        recovered = pauses.map { $0.upperBound - begun }.max()
+        let all = load.clients
+            .flatMap { client in client.pauses.filter { $0.upperBound > begun }.map { (client.user.user, $0) } }
+        longest = all.map { $1.upperBound - $1.lowerBound }.max()
+        recovered = all.map { $1.upperBound - begun }.max()
+        pauses = all.map { "\($0): \($1.lowerBound - begun) to \($1.upperBound - begun)" }
     }
 }
 

@@ -36,6 +36,7 @@ struct MachinesTests {
             for (number, event) in Self.events.enumerated() {
                 let row = try await Self.run(event, seed: Self.seed &+ UInt64(1000 * (200 + number)), on: cluster)
                 print(row)
+                for pause in row.interruption.pauses { print("    \(pause)") }
                 table.add(row)
             }
         }

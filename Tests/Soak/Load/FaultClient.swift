@@ -227,7 +227,8 @@ final class FaultClient: Sendable {
     /// Loads a conversation's messages. Messages from before the user was added are not sent as packets.
     private func list(_ id: String) async {
         for _ in 0..<100 where !Task.isCancelled {
-            if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil),
+            if let answer = try? await rest.call(
+                "GET", layerPath(id) + "/messages?page_size=100", token: user.token, deadline: .now + .seconds(5)),
                 answer.isSuccess || answer.status == 404
             {
                 let positions = (answer.json.array ?? []).compactMap { $0["position"].int }
