@@ -61,6 +61,12 @@ extension EndToEnd {
 
                 try await cluster.postgres.runSQL("ALTER DATABASE \"\(name)\" ALLOW_CONNECTIONS true")
                 try await eventually("the app is served again") { try await waits.send("again").isSuccess }
+                for process in cluster.instances(of: .conversations) {
+                    try await eventually("\(process.name) is connected again") {
+                        try await process.series("strata_process_dependency_up", "dependency=\"postgres\"")
+                            .allSatisfy { $0 == 1 }
+                    }
+                }
                 try await waits.exchange("after")
                 try await works.exchange("after")
             }
