@@ -84,6 +84,7 @@ final class FaultTable: Sendable {
         Apps with StrataKit, apps with strata.js, and both side by side are run through faults of their own, and judged by the same checker.
         Systems with a Redis Cluster of three masters and three replicas, and with a single Redis that has a replica, carry the same load
         while replicas take over.
+        A system of many machines carries it while its processes are updated, machines are lost, and links are down.
 
         * **Unknown**: changes without an answer, or with one that leaves the outcome open.
         * **Other violations**: broken promises except loss, duplication and reordering. Examples: data sent to a stranger, a wrong count,

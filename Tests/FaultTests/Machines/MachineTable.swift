@@ -58,7 +58,7 @@ final class MachineTable: Sendable {
             A packet takes 1 ms. Links are down for 10 s, and lost machines are replaced after 10 s.
             Clients test a gateway after 2 silent seconds, and leave it 3 s later; StrataKit takes 45 s, strata.js 40 s.
 
-            * **503**, **No answer**: attempts of changes; each was repeated until it had an answer.
+            * **503**, **No answer**: attempts of changes; clients repeat each change up to 20 times.
             * **Longest pause**: the longest time in which a client received nothing. –: never more than 0.5 s.
             * **Normal after**: from the beginning of the event until the last pause of more than 0.5 s had ended.
 
