@@ -59,7 +59,7 @@ final class MachineTable: Sendable {
             Clients test a gateway after 2 silent seconds, and leave it 3 s later; StrataKit takes 45 s, strata.js 40 s.
 
             * **503**, **No answer**: attempts of changes; clients repeat each change up to 20 times.
-            * **Longest pause**: the longest time in which a client received nothing. –: never more than 0.5 s.
+            * **Longest pause**: the longest time in which a client received no change. –: never more than 0.5 s.
             * **Normal after**: from the beginning of the event until the last pause of more than 0.5 s had ended.
 
             | Event | Load | Acknowledged | 503 | No answer | Lost | Duplicated | Reordered | Other violations | Longest pause | Normal after |
