@@ -38,11 +38,11 @@ enum MachinesScenario {
         }
     }
 
+    /// One of each, without and with machines, and several of each.
     private static let topologies = [
-        Topology(
-            "one of each, one machine", gateways: 1, services: 1, databases: 1, redis: 1, isOnMachines: false),
-        Topology("one of each, 7 machines", gateways: 1, services: 1, databases: 1, redis: 1, isOnMachines: true),
-        Topology("many, 16 machines", gateways: 3, services: 2, databases: 2, redis: 3, isOnMachines: true),
+        Topology("1 machine", gateways: 1, services: 1, databases: 1, redis: 1, isOnMachines: false),
+        Topology("7 machines", gateways: 1, services: 1, databases: 1, redis: 1, isOnMachines: true),
+        Topology("16 machines", gateways: 3, services: 2, databases: 2, redis: 3, isOnMachines: true),
     ]
 
     /// A rate, or saturation.
@@ -179,7 +179,9 @@ enum MachinesScenario {
                 guard let variant = report.variants.first(where: { $0.title == title(topology, step) }),
                     let x = variant.median(FigureName.deliveries), let y = variant.median(FigureName.processorTime)
                 else { return nil }
-                return (x, y)
+                // Two digits, so that the ticks of equal rates are one tick.
+                let unit = pow(10, log10(max(x, 1)).rounded(.down) - 1)
+                return ((x / unit).rounded() * unit, y)
             }
             guard points.count == steps.count else { return nil }
             series.append(LinePlot.Series(name: topology.title, points: points.sorted { $0.x < $1.x }))
