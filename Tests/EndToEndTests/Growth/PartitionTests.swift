@@ -30,6 +30,8 @@ extension EndToEnd {
         func one() async throws {
             var size = Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])
             size.migrations = try PartitionedSchema.migrations()
+            // `strata migrate`, which names several databases, refuses these migrations.
+            size.databases = 1
             size.postgresSettings = [
                 "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
                 "auto_explain.log_nested_statements": "on",

@@ -25,7 +25,7 @@ extension EndToEnd {
         private static let periodic = [
             "heads", "sweep", "maint", "epoch", "session.check", "checkSessions", "renewPresence", "index.build",
             "message.due_delayed",
-            "user.erase_some", "webhooks.recorded_apps",
+            "user.erase_some", "webhooks.recorded_apps", "directory.departures",
         ]
 
         /// Returns the counts so far of calls by method and of statements by name, without the periodic ones.
