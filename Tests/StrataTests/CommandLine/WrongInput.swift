@@ -75,12 +75,13 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             ("operator disable", ["ana"]), ("operator enable", ["ana"]),
             ("operator password", ["ana", "--password-file", "{password}"]), ("operator link", ["ana"]),
             ("app webhook list", app), ("app webhook remove", ["00000000-0000-4000-8000-000000000001"] + app),
+            ("app move", app + ["main"]),
         ]
         var rows: [WrongInput] = []
         for (command, words) in commands {
             rows.append(
                 WrongInput(
-                    command, "--database", ["--database", "nonsense"] + words, "The database's URL cannot be used",
+                    command, "--database", ["--database", "nonsense://"] + words, "The database's URL cannot be used",
                     .configuration))
             rows.append(
                 WrongInput(
@@ -100,6 +101,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         ] {
             rows.append(WrongInput("dev", option, ["\(option)=\(number)"], "\(option) must be between 1 and 16."))
         }
+        rows.append(WrongInput("dev", "--databases", ["--databases=9"], "--databases must be between 1 and 8."))
         for option in [
             "--gateways", "--conversations", "--metadata", "--presence", "--webhooks", "--http-port", "--https-port",
             "--console-port",
@@ -161,6 +163,13 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput(
                 "app webhook remove", "<app>", ["00000000-0000-4000-8000-000000000001"],
                 "Missing expected argument '<app>'"))
+        rows.append(WrongInput("app move", "<app>", ["nonsense", "main"], "The app must be a UUID or look like"))
+        rows.append(WrongInput("app move", "<target>", ["{uuid}"], "Missing expected argument '<target>'"))
+        rows.append(
+            WrongInput(
+                "app move", "<target>", ["--database", nobody, "{uuid}", "third"],
+                "There is no database with the name third."))
+        rows.append(WrongInput("app move", "--undo", ["--undo=much", "{uuid}", "main"], "--undo"))
         for command in [
             "app suspend", "app resume", "app delete", "app token list", "app index list", "app webhook list",
         ] {
@@ -289,7 +298,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             row("--ca", ["--url", elsewhere, "--ca", "{nonsense}"], "does not contain certificates in PEM form")
             row("--insecure", ["--url", elsewhere, "--insecure=much"], "--insecure")
             row(
-                "--database", ["--url", elsewhere, "--database", "nonsense"], "The database's URL cannot be used",
+                "--database", ["--url", elsewhere, "--database", "nonsense://"], "The database's URL cannot be used",
                 .configuration)
             row(
                 "--database", ["--url", elsewhere, "--database", nobody], "The database cannot be reached: connection",
@@ -391,6 +400,9 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             "secrets", "--redis", ["{directory}/secrets", "--redis", "redis:0"], "--redis must look like host:port."),
         WrongInput(
             "secrets", "--database", ["{directory}/secrets", "--database", ""], "--database must have 1 to 63 bytes"),
+        WrongInput(
+            "secrets", "--databases", ["{directory}/secrets", "--databases", "nonsense"],
+            "--databases must look like name=host:port/database"),
         WrongInput(
             "secrets", "--tls-hosts", ["{directory}/secrets", "--tls-hosts", "chat.test,not a name"],
             "not a name is neither"),
