@@ -110,7 +110,9 @@ extension EndToEnd {
             }
         }
 
-        @Test("a first load of large messages is paged by size, and names the cursor of each conversation's messages")
+        @Test(
+            "a first load of large messages is paged by size, and names the cursor of each conversation's messages",
+            .long)
         func firstLoad() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
