@@ -112,8 +112,7 @@ let checks: [Target] = [
     tests(
         "ServiceKitTests",
         [
-            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, hummingbird, hummingbirdCore, nioCore,
-            nioPosix, nioHTTP1,
+            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, hummingbird, nioCore, nioPosix, nioHTTP1,
             logging,
             metrics, coreMetrics, lifecycle,
             configuration,
@@ -309,8 +308,8 @@ let package = Package(
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, hummingbirdCore,
-                nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
+                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL,
+                crypto, logging,
                 metrics, coreMetrics,
                 lifecycle,
                 unixSignals,

@@ -4,7 +4,6 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
-import ServiceKit
 import ServiceLifecycle
 import StrataModel
 import StrataWire
@@ -113,12 +112,13 @@ private struct RunningServer: Sendable {
                     countsAddresses: true, refusal: ByteBuffer(), refusals: RefusedRequest(services.renderer)),
                 buffers: observed.buffers.continuation, ends: observed.ends.continuation)
         }
-        let server = HTTPService(
-            responder: Router().buildResponder(), server: builder,
-            configuration: ServerConfiguration(address: .hostname("127.0.0.1", port: 0)),
-            onListening: { observed.ports.continuation.yield($0.localAddress?.port ?? 0) },
-            eventLoopGroup: eventLoops, logger: logger)
-        let group = ServiceGroup(services: [ConnectionDrain(clients: services.clients), server], logger: logger)
+        let application = Application(
+            router: Router(), server: builder,
+            configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { observed.ports.continuation.yield($0.localAddress?.port ?? 0) },
+            eventLoopGroupProvider: .shared(eventLoops), logger: logger)
+        let group = ServiceGroup(
+            services: [ConnectionDrain(clients: services.clients), application], logger: logger)
         self.group = group
         task = Task {
             try await group.run()

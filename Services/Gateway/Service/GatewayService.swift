@@ -110,14 +110,14 @@ public final class GatewayService: StrataService {
                 countsAddresses: settings.load.rates.trustedProxies == 0, refusal: busy, refusals: refusals)
         }
         func server(with builder: HTTPServerBuilder, port: Int) -> any Service {
-            HTTPService(
+            Application(
                 responder: responder, server: builder,
-                configuration: ServerConfiguration(
+                configuration: ApplicationConfiguration(
                     address: .hostname(settings.listeners.host, port: port), backlog: 4096),
-                onListening: { channel in
+                onServerRunning: { channel in
                     await ListenerGuard.add("clients", to: channel, logger: logger)
                 },
-                eventLoopGroup: group, logger: logger)
+                eventLoopGroupProvider: .shared(group), logger: logger)
         }
         var servers = [server(with: plain, port: settings.listeners.httpPort)]
         if let port = settings.listeners.httpsPort, let tls = settings.listeners.tls {
