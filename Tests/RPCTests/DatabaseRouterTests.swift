@@ -41,6 +41,8 @@ struct DatabaseRouterTests {
             try await eventually("two calls wait for the first database") { waiting.total == 2 }
             let failure = await #expect(throws: Failure.self) { _ = try await followed(in: first, by: client) }
             #expect(failure?.code == .serviceUnavailable)
+            // The third call was refused, and did not wait until it timed out.
+            #expect(waiting.total == 2)
             #expect(try await followed(in: second, by: client) == ["ben"])
             for call in calls { call.cancel() }
         }
