@@ -94,6 +94,11 @@ enum ListScenario {
         of user: Int, messages: Int, _ target: LoadTarget, _ context: ScenarioContext,
         after changes: () async throws -> Void
     ) async throws -> RunResult {
+        // A gateway without other sockets does not know the database's time, and its answers show an earlier one.
+        let other = try await LoadSocket.open(
+            target.addresses[0], path: target.path(ofUser: partners.upperBound - 1, room: "", includesSender: true),
+            saying: LoadSocket.counterRequest, on: context.loops.group)
+        defer { other.close() }
         try await Task.sleep(for: replayMargin)
         let path = target.path(ofUser: user, room: "", includesSender: true)
         let before = try await LoadSocket.open(
@@ -119,8 +124,11 @@ enum ListScenario {
             result.figures.append(Figure(FigureName.processorTime, cost.processorTime * 1e3, "ms"))
             result.services = cost.costs(units: 1000, operations: 1)
         }
-        if !isReplayed { result.problem = "the replay failed" }
-        if messages > 0, received != messages { result.problem = "\(received) of \(messages) messages were replayed" }
+        if !isReplayed {
+            result.problem = "the replay was not answered with success within \(patience)"
+        } else if messages > 0, received != messages {
+            result.problem = "\(received) of \(messages) messages were replayed"
+        }
         return result
     }
 }
