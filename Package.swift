@@ -112,7 +112,8 @@ let checks: [Target] = [
     tests(
         "ServiceKitTests",
         [
-            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, hummingbird, nioCore, nioPosix, nioHTTP1,
+            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, hummingbird, hummingbirdCore, nioCore,
+            nioPosix, nioHTTP1,
             logging,
             metrics, coreMetrics, lifecycle,
             configuration,
@@ -157,9 +158,9 @@ let checks: [Target] = [
             "CAllocationCounter", "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts",
             "StrataModel", "StrataWire",
             "RPC", "ServiceKit", "NetKit", crypto,
-            asyncHTTPClient, hummingbird,
+            asyncHTTPClient, hummingbird, hummingbirdCore,
             httpTypes,
-            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, logging,
+            nioCore, nioPosix, nioEmbedded, nioHTTP1, nioWebSocket, lifecycle, logging,
         ]),
     tests(
         "SimulationTests",
@@ -211,7 +212,7 @@ let checks: [Target] = [
         name: "Bench",
         dependencies: [
             "StrataModel", "StrataWire", "NetKit", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand",
-            "ProtocolClient", "StrataKit", grdb, asyncHTTPClient, histogram,
+            "ProtocolClient", "StrataKit", "TestCluster", grdb, asyncHTTPClient, histogram,
             nioCore,
             nioPosix, nioHTTP1, nioWebSocket, nioSSL,
             logging, lifecycle, argumentParser,
@@ -308,8 +309,8 @@ let package = Package(
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL,
-                crypto, logging,
+                "CBuildInfo", "CMalloc", "NetKit", "RPC", "Redis", hummingbird, hummingbirdCore,
+                nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging,
                 metrics, coreMetrics,
                 lifecycle,
                 unixSignals,
@@ -318,7 +319,7 @@ let package = Package(
             ]),
         library(
             "DatabaseKit", "Shared/DatabaseKit",
-            ["StrataModel", "Postgres", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle]),
+            ["StrataModel", "NetKit", "Postgres", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
         // These embed files of Shared/Schema/, docs/ and Services/Console/Web/, with a directive that C has had since C23.
         .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 public import Logging
+import NetKit
 public import Postgres
 public import ServiceLifecycle
 public import StrataModel
@@ -10,62 +11,73 @@ import Synchronization
 /// The apps whose changes may have to be recorded for webhooks. For all other apps, writing statements omit the
 /// recording.
 ///
-/// All such apps are read once a second. If the answer is older than ``lifetime``, statements ask for a recording for
-/// every app, and the database decides. The webhooks service activates a hook only after the app has been listed here
-/// for longer than ``lifetime``.
+/// All such apps are read once a second while there are writes. If the answer is older than ``lifetime``, statements
+/// ask for a recording for every app, and the database decides. The webhooks service activates a hook only after the
+/// app has been listed here for longer than ``lifetime``.
 public final class RecordedApps: Service {
     /// The maximum age of a cached answer.
     public static let lifetime = Duration.seconds(3)
-    private static let interval = Duration.seconds(1)
 
-    private struct Known {
-        var apps: Set<AppID>
-        /// The time before the question was sent.
-        var askedAt: ContinuousClock.Instant
+    private struct State {
+        var apps: Set<AppID> = []
+        /// The time before the question was sent. nil: no answer yet.
+        var askedAt: ContinuousClock.Instant?
+        /// True if the apps were used since the last question.
+        var isUsed = false
     }
 
-    private let database: PostgresPool
+    package typealias Read = @Sendable (ContinuousClock.Instant) async throws(PostgresError) -> Set<AppID>
+
+    private let read: Read
+    private let interval: Duration
     private let logger: Logger
-    private let state = Mutex<Known?>(nil)
+    private let state = Mutex(State())
+    private let uses = Wakeup()
 
     /// - Parameter database: a pool whose role may execute `webhooks.recorded_apps`.
-    public init(database: PostgresPool, logger: Logger) {
-        self.database = database
-        self.logger = logger
+    public convenience init(database: PostgresPool, logger: Logger) {
+        self.init(logger: logger) { (deadline) async throws(PostgresError) -> Set<AppID> in
+            Set(try await database.query(ReadRecordedApps(), deadline: deadline).map(\.appID))
+        }
+    }
+
+    /// - Parameters:
+    ///   - interval: the shortest interval between two readings.
+    ///   - read: reads the apps until a deadline.
+    package init(interval: Duration = .seconds(1), logger: Logger, read: @escaping Read) {
+        (self.interval, self.logger, self.read) = (interval, logger, read)
     }
 
     /// True if a change of this app may have to be recorded.
     public func mayHaveHooks(_ app: AppID) -> Bool {
-        state.withLock { known in
-            guard let known, .now < known.askedAt + Self.lifetime else { return true }
-            return known.apps.contains(app)
+        let (isListed, isFirstUse) = state.withLock { state in
+            defer { state.isUsed = true }
+            let isValid = state.askedAt.map { .now < $0 + Self.lifetime } ?? false
+            return (!isValid || state.apps.contains(app), !state.isUsed)
         }
+        if isFirstUse { uses.signal() }
+        return isListed
     }
 
-    /// Reads the apps from the database.
-    /// - Throws: an error if the database does not answer. The cached apps then stay until they expire.
-    public func refresh(deadline: ContinuousClock.Instant) async throws(PostgresError) {
-        let askedAt = ContinuousClock.now
-        let rows = try await database.query(ReadRecordedApps(), deadline: deadline)
-        let new = Known(apps: Set(rows.map(\.appID)), askedAt: askedAt)
-        state.withLock { known in
-            // If several answers are in flight, the one to the latest question counts.
-            if let known, known.askedAt > askedAt { return }
-            known = new
-        }
-    }
-
-    /// Reads the apps once a second, until the service stops.
+    /// Reads the apps if they were used since the last reading, at most once in the interval, until the service stops.
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat {
-                do throws(PostgresError) {
-                    try await self.refresh(deadline: .now + Self.lifetime)
-                } catch {
-                    self.logger.debug(
-                        "reading of apps with webhooks failed", metadata: ["error.code": "\(error.code)"])
-                }
-            } while (try? await Task.sleep(for: Self.interval)) != nil
+                await self.uses.wait()
+                if !Task.isCancelled { await self.refresh() }
+            } while (try? await Task.sleep(for: self.interval)) != nil
+        }
+    }
+
+    /// Reads the apps. After a failure, the cached apps stay until they expire.
+    private func refresh() async {
+        state.withLock { $0.isUsed = false }
+        let askedAt = ContinuousClock.now
+        do throws(PostgresError) {
+            let apps = try await read(askedAt + Self.lifetime)
+            state.withLock { ($0.apps, $0.askedAt) = (apps, askedAt) }
+        } catch {
+            logger.debug("reading of apps with webhooks failed", metadata: ["error.code": "\(error.code)"])
         }
     }
 }

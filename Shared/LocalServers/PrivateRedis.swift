@@ -3,7 +3,7 @@
 import Foundation
 import Glibc
 
-/// An in-memory Redis server that runs as a child of this process and ends with it. It listens on 127.0.0.1 only.
+/// An in-memory Redis server that runs as a child of this process and ends with it. It listens on one address only.
 public actor PrivateRedis {
     /// The options of a private server.
     public struct Options: Sendable {
@@ -14,6 +14,8 @@ public actor PrivateRedis {
         public var port: Int?
         /// Additional command-line arguments, for example `["--cluster-enabled", "yes"]`.
         public var arguments: [String] = []
+        /// The host of the server.
+        public var host = ServerHost.loopback
 
         /// Creates options with default values except for these.
         public init(directory: String, port: Int? = nil, arguments: [String] = []) {
@@ -23,11 +25,11 @@ public actor PrivateRedis {
         }
     }
 
-    /// The listening address, always 127.0.0.1.
-    public nonisolated let host = "127.0.0.1"
+    /// The listening address.
+    public nonisolated var host: String { options.host.address }
     /// The listening port.
     public nonisolated let port: Int
-    private let options: Options
+    private nonisolated let options: Options
     private var child: ChildProcess
 
     private init(options: Options, port: Int, child: ChildProcess) {
@@ -97,16 +99,19 @@ public actor PrivateRedis {
         let log = options.directory + "/log"
         let words =
             [
-                "--port", "\(port)", "--bind", "127.0.0.1", "--daemonize", "no", "--save", "", "--appendonly", "no",
-                "--dir", options.directory,
+                "--port", "\(port)", "--bind", options.host.address, "--daemonize", "no", "--save", "",
+                "--appendonly", "no", "--dir", options.directory,
                 "--logfile", "",
             ] + options.arguments
-        let child = try await ChildProcess.start(
-            Launch(
-                try Programs.findRedis("redis-server"), arguments: words,
-                environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"],
-                deathSignal: .terminate, output: .append(to: log)))
-        let ready = try await Readiness.poll(child, limit: .seconds(30)) { await isReady(port: port, pid: child.pid) }
+        var launch = Launch(
+            try Programs.findRedis("redis-server"), arguments: words,
+            environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"],
+            deathSignal: .terminate, output: .append(to: log))
+        launch.prefix = options.host.prefix
+        let child = try await ChildProcess.start(launch)
+        let ready = try await Readiness.poll(child, limit: .seconds(30)) {
+            await isReady(options.host.address, port: port, pid: child.pid)
+        }
         guard ready else {
             await child.stop(SIGKILL)
             throw LocalServerError(.startFailed, "Redis did not start; the end of \(log):\n\(LogTail.last(8, of: log))")
@@ -116,8 +121,8 @@ public actor PrivateRedis {
 
     /// Returns true if the server answers with the expected process id. If another process took the port, another Redis
     /// would answer.
-    private static func isReady(port: Int, pid: Int32) async -> Bool {
-        let answer = await LoopbackExchange.send(port: port, "INFO server\r\n", until: "executable:")
+    private static func isReady(_ address: String, port: Int, pid: Int32) async -> Bool {
+        let answer = await LocalExchange.send(to: address, port: port, "INFO server\r\n", until: "executable:")
         return answer.contains("process_id:\(pid)\r\n")
     }
 }

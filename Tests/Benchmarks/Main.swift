@@ -29,13 +29,13 @@ struct BenchCommand: AsyncParsableCommand {
         abstract: "Measures Strata under load, and its parts, each against a baseline of the same run.",
         discussion: """
             Scenarios: chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, \
-            databases, curves. With --url, --app and --key they drive a Strata elsewhere.
+            databases, machines, curves. With --url, --app and --key they drive a Strata elsewhere.
             Parts: wire, rpc, redis, postgres, slow, kit, hostile, webhooks.
             """, version: StrataVersion.description)
 
     enum Part: String, CaseIterable, ExpressibleByArgument {
         case chat, fanout, typing, metadata, trees, receipts, connect, storm, idle, lists, rest, scale, databases
-        case curves
+        case machines, curves
         case wire, rpc, redis, postgres, slow, kit, webhooks, hostile
 
         /// Scenarios that need only the public API.
@@ -65,7 +65,10 @@ struct BenchCommand: AsyncParsableCommand {
     private var chosen: [Part] {
         if !parts.isEmpty { return parts }
         if remote.url != nil { return Part.remote }
-        return Part.allCases.filter { $0 != .hostile && ($0 != .curves || load.plots != nil) }
+        let usual = Part.allCases.filter { $0 != .hostile && ($0 != .curves || load.plots != nil) }
+        guard let obstacle = MachinesScenario.obstacle else { return usual }
+        Progress.print("machines are not measured: the network between them \(obstacle)")
+        return usual.filter { $0 != .machines }
     }
 
     func run() async throws {
@@ -107,6 +110,7 @@ struct BenchCommand: AsyncParsableCommand {
         case .rest: return [try await RestingScenario.run(context)]
         case .scale: return [try await ScaleScenario.run(context)]
         case .databases: return [try await DatabasesScenario.run(context)]
+        case .machines: return [try await MachinesScenario.run(context, plots: load.plots)]
         case .curves: return try await CurveScenario.run(context, plots: load.plots ?? "plots")
         case .wire, .rpc, .redis, .postgres, .slow, .kit, .webhooks, .hostile: return nil
         }

@@ -2,10 +2,8 @@
 
 import Foundation
 package import LocalServers
-import Logging
 package import Postgres
 package import ProtocolClient
-import Schema
 import StrataCommand
 import TestSupport
 
@@ -30,8 +28,22 @@ package final class Cluster: TestSystem {
         package var postgresSettings: [String: String] = [:]
         /// The migrations of the database. nil: those of `strata migrate`.
         package var migrations: [Migration]?
-        /// The number of databases, all on one server. Apps of tests live in the last one.
+        /// The number of databases, all on one server without ``machines``. Apps of tests live in the last one.
         package var databases = Cluster.defaultDatabases
+        /// True if PostgreSQL flushes commits to disk.
+        package var isDurable = false
+        /// The servers' own hosts; nil: PostgreSQL and Redis run on this process's host. Requires ``Facility/network``.
+        package var machines: Machines?
+
+        /// A host for the PostgreSQL server of each database, and for each master of a Redis Cluster.
+        package struct Machines: Sendable {
+            /// The masters of a Redis Cluster; 1: a single Redis.
+            package var redis: Int
+            /// The delay of every packet in milliseconds.
+            package var latency: Double
+
+            package init(redis: Int, latency: Double = 1) { (self.redis, self.latency) = (redis, latency) }
+        }
 
         package init(
             gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, webhooks: Int = 1,
@@ -79,12 +91,15 @@ package final class Cluster: TestSystem {
                     .merging(patient) { $1 }))
     }
 
-    package let postgres: PrivatePostgres
-    package let redis: PrivateRedis
+    package let servers: ClusterServers
+    /// The PostgreSQL server of the first database.
+    package var postgres: PrivatePostgres { servers.postgres[0] }
+    /// The first Redis.
+    package var redis: PrivateRedis { servers.redis[0] }
     /// The URL of the database of tests' apps, the last one.
-    package let databaseURL: String
+    package var databaseURL: String { databases.last }
     /// All databases.
-    package let databases: ClusterDatabases
+    package var databases: ClusterDatabases { servers.databases }
     /// The directory in which all gateways store rich content.
     package let contentDirectory: String
     package let processes: [ServiceProcess]
@@ -95,14 +110,10 @@ package final class Cluster: TestSystem {
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
     private init(
-        postgres: PrivatePostgres, redis: PrivateRedis, databases: ClusterDatabases, contentDirectory: String,
-        processes: [ServiceProcess],
-        surroundings: Surroundings, lossy: LossyPublications?, urls: [String]
+        servers: ClusterServers, contentDirectory: String, processes: [ServiceProcess], surroundings: Surroundings,
+        lossy: LossyPublications?, urls: [String]
     ) throws {
-        self.postgres = postgres
-        self.redis = redis
-        self.databases = databases
-        databaseURL = databases.last
+        self.servers = servers
         self.contentDirectory = contentDirectory
         self.processes = processes
         self.surroundings = surroundings
@@ -117,33 +128,19 @@ package final class Cluster: TestSystem {
     /// Starts all processes and waits until they are ready.
     package static func start(_ size: Size = Size()) async throws -> Cluster {
         let directory = try TestDirectory.make("cluster")
-        let surroundings = try await Surroundings.make(size.facilities)
-        async let startingRedis = TestServers.privateRedis(arguments: surroundings.redisArguments)
-        let migrated = size.migrations == nil ? try await Migrated.shared.value : nil
-        // Each database has connections of its own.
-        let connections = size.databases > 1 ? ["max_connections": "\(200 * size.databases)"] : [:]
-        let postgres = try await surroundings.startPostgres(
-            connections.merging(size.postgresSettings) { $1 }, data: migrated?.data)
-        let redis = try await startingRedis
-        let database =
-            if let migrated { postgres.url(database: migrated.database) } else {
-                try await TestServers.freshDatabase(on: postgres)
-            }
-        if let migrations = size.migrations {
-            _ = try await Migrator(configuration: PostgresConfiguration(url: database))
-                .migrate(migrations, functions: Schema.functions, logger: Logger(label: "test"))
-        }
-        let databases = try await ClusterDatabases.make(size.databases, first: database, on: postgres)
+        let surroundings = try await Surroundings.make(size.facilities, latency: size.machines?.latency ?? 0)
+        let servers = try await ClusterServers.start(size, surroundings)
         let lossy: LossyPublications? =
-            if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else {
+            if let nth = size.lostPublications {
+                try await LossyPublications.start(to: servers.redis[0].port, every: nth)
+            } else {
                 nil
             }
         let plan = try await Plan(
-            size: size, directory: directory, databases: databases, redis: redis.port,
-            publishing: lossy?.port ?? redis.port, surroundings)
+            size: size, directory: directory, servers: servers,
+            publishing: lossy.map { "redis://\(surroundings.home):\($0.port)" } ?? servers.redisURL, surroundings)
         let cluster = try Cluster(
-            postgres: postgres, redis: redis, databases: databases, contentDirectory: plan.contentDirectory,
-            processes: plan.processes,
+            servers: servers, contentDirectory: plan.contentDirectory, processes: plan.processes,
             surroundings: surroundings, lossy: lossy, urls: plan.urls)
         do {
             try await cluster.startProcesses()
@@ -170,8 +167,7 @@ package final class Cluster: TestSystem {
         for clients in clients.values { for client in clients { try? await client.shutdown() } }
         for process in processes.reversed() { await process.stop() }
         await lossy?.stop()
-        await redis.stop()
-        await postgres.discard()
+        await servers.stop()
         await surroundings.end()
     }
 
@@ -195,27 +191,6 @@ package final class Cluster: TestSystem {
     package func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
 }
 
-/// The result of `strata migrate` on an empty server. It is created once per process, and each cluster starts with a
-/// copy.
-private struct Migrated: Sendable {
-    /// The data directory of the server, which is stopped.
-    let data: String
-    let database: String
-
-    static let shared = Task {
-        let server = try await TestServers.privatePostgres()
-        let url = try await TestServers.freshDatabase(on: server)
-        let migration = try await ChildProcess.run(
-            Launch(try Executables.find("strata"), arguments: ["migrate", "--database", url]))
-        guard migration.isSuccess else {
-            throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)")
-        }
-        await server.stop()
-        let home = (server.log as NSString).deletingLastPathComponent
-        return Migrated(data: home + "/data", database: String(url.split(separator: "/").last ?? ""))
-    }
-}
-
 extension Cluster {
     /// The processes of a cluster with their addresses and settings.
     private struct Plan {
@@ -223,10 +198,9 @@ extension Cluster {
         var urls: [String] = []
         let contentDirectory: String
 
-        /// - Parameter publishing: The Redis port for services that publish changes.
+        /// - Parameter publishing: The Redis URL for services that publish changes.
         init(
-            size: Size, directory: String, databases: ClusterDatabases, redis: Int, publishing: Int,
-            _ surroundings: Surroundings
+            size: Size, directory: String, servers: ClusterServers, publishing: String, _ surroundings: Surroundings
         ) async throws {
             contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [
@@ -244,8 +218,7 @@ extension Cluster {
                     let address = host?.address.description ?? "127.0.0.1"
                     let isPublishing = kind == .conversations || kind == .metadata
                     var environment = Self.common(
-                        admin: "\(address):\(admin)",
-                        redis: "redis://\(surroundings.home):\(isPublishing ? publishing : redis)")
+                        admin: "\(address):\(admin)", redis: isPublishing ? publishing : servers.redisURL)
                     environment["STRATA_INSTANCE"] = "\(kind.rawValue)-\(number + 1)"
                     environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"] = "\(port)"
                     environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = address
@@ -253,7 +226,7 @@ extension Cluster {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
                         environment["STRATA_CONTENT_DIRECTORY"] = contentDirectory
                         environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
-                        environment["STRATA_DATABASES"] = databases.names.joined(separator: ",")
+                        environment["STRATA_DATABASES"] = servers.databases.names.joined(separator: ",")
                         environment.merge(addresses) { $1 }
                         urls.append("http://\(address):\(port)")
                     }
@@ -264,8 +237,9 @@ extension Cluster {
                         environment["STRATA_WEBHOOKS_SECRET"] = Cluster.webhooksSecret
                     }
                     if isPublishing || kind == .webhooks {
-                        environment["STRATA_POSTGRES_URL"] = databases.list {
-                            Self.url($0, at: surroundings.home, role: "strata_\(kind.rawValue)")
+                        let home = size.machines == nil ? surroundings.home : nil
+                        environment["STRATA_POSTGRES_URL"] = servers.databases.list {
+                            Self.url($0, at: home, role: "strata_\(kind.rawValue)")
                         }
                     }
                     environment.merge(size.settings) { $1 }
@@ -290,10 +264,12 @@ extension Cluster {
             ]
         }
 
-        private static func url(_ database: String, at host: String, role: String) -> String {
+        /// Returns the URL of a database for a service.
+        /// - Parameter host: The host that services use. nil: that of the URL.
+        private static func url(_ database: String, at host: String?, role: String) -> String {
             var parts = URLComponents(string: database) ?? URLComponents()
             parts.user = role
-            parts.host = host
+            if let host { parts.host = host }
             parts.password = Cluster.databasePassword
             return parts.string ?? database
         }

@@ -16,10 +16,12 @@ package struct ClusterDatabases: Sendable {
     /// The URL of the last database.
     var last: String { urls[urls.count - 1] }
 
-    /// Creates further databases beside a migrated one, and names all of them.
-    static func make(_ count: Int, first: String, on server: PrivatePostgres) async throws -> ClusterDatabases {
+    /// Creates further databases beside a migrated one, on the servers in turn, and names all of them.
+    static func make(_ count: Int, first: String, on servers: [PrivatePostgres]) async throws -> ClusterDatabases {
         var urls = [first]
-        while urls.count < count { urls.append(try await TestServers.freshDatabase(on: server)) }
+        while urls.count < count {
+            urls.append(try await TestServers.freshDatabase(on: servers[urls.count % servers.count]))
+        }
         let databases = ClusterDatabases(urls: urls)
         if count > 1 {
             let migration = try await ChildProcess.run(

@@ -16,20 +16,24 @@ package struct RedisCluster: Sendable {
     private var servers: [PrivateRedis] { masters + replicas }
 
     /// Starts the servers, and waits until all of them know the cluster.
-    package static func start(withReplicas: Bool = false) async throws -> RedisCluster {
+    /// - Parameter hosts: The hosts of the masters, if they have hosts of their own.
+    package static func start(
+        withReplicas: Bool = false, on hosts: [VirtualNetwork.Host] = []
+    ) async throws -> RedisCluster {
         let failover = [
             "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
         ]
         let buses = try LoopbackPort.free(withReplicas ? 6 : 3)
         var servers: [PrivateRedis] = []
-        for bus in buses {
+        for (index, bus) in buses.enumerated() {
             let directory = try TestDirectory.make("redis-node")
             servers.append(
                 try await TestServers.privateRedis(
                     arguments: [
                         "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file",
-                        directory + "/nodes.conf",
-                    ] + (withReplicas ? failover : [])))
+                        directory + "/nodes.conf", "--protected-mode", "no",
+                    ] + (withReplicas ? failover : []),
+                    on: hosts.indices.contains(index) ? hosts[index].server : .loopback))
         }
         let cluster = RedisCluster(masters: Array(servers.prefix(3)), replicas: Array(servers.dropFirst(3)))
         try await cluster.form(buses)

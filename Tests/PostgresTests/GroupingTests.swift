@@ -229,6 +229,10 @@ struct GroupingTests {
             #expect(try await pool.value("SHOW statement_timeout") == "30s")
             #expect(try await pool.value("SHOW lock_timeout") == "30s")
             #expect(try await pool.value("SHOW idle_in_transaction_session_timeout") == "10s")
+            #expect(try await pool.value("SHOW tcp_keepalives_idle") == "10")
+            #expect(try await pool.value("SHOW tcp_keepalives_interval") == "5")
+            #expect(try await pool.value("SHOW tcp_keepalives_count") == "3")
+            #expect(try await pool.value("SHOW tcp_user_timeout") == "10000")
             #expect(await pool.isReachable(deadline: .now.advanced(by: .seconds(30))))
         }
     }

@@ -11,7 +11,8 @@ import Testing
 
 @Suite("calls of several databases")
 struct DatabaseRouterTests {
-    private let (first, second) = (AppID.random(), AppID.random())
+    private let first = AppID.random()
+    private let second = AppID.random()
 
     private func followed(in app: AppID, by client: RPCClient) async throws -> [String] {
         try await client.call(

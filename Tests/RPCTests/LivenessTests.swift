@@ -70,12 +70,17 @@ struct LivenessTests {
         try peer.receive(welcome)
     }
 
-    @Test("a server pings a silent client, keeps one that answers, and closes one that does not")
+    @Test("a server pings a silent client but none that pings, keeps one that answers, and closes one that does not")
     func serverAsks() throws {
         let peer = try server()
         try opened(peer)
         for _ in 0..<50 {
             peer.pass(2)
+            try peer.receive(.ping)
+            #expect(try peer.sent() == [.pong])
+        }
+        for _ in 0..<50 {
+            peer.pass(6)
             #expect(try peer.sent().contains(.ping))
             try peer.receive(.pong)
         }

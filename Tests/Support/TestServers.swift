@@ -62,9 +62,10 @@ public enum TestServers {
     ///   - wrapper: The beginning of the server's command line.
     ///   - directory: The directory of its files. nil: a new one.
     ///   - data: The data directory of a stopped server, which is copied. nil: an empty database.
+    ///   - host: The host of the server.
     public static func privatePostgres(
         isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil,
-        data: String? = nil
+        data: String? = nil, on host: ServerHost = .loopback
     ) async throws -> PrivatePostgres {
         let directory = try directory ?? TestDirectory.make("postgres")
         if let data {
@@ -77,6 +78,7 @@ public enum TestServers {
         options.isDurable = isDurable
         options.settings = settings
         options.wrapper = wrapper
+        options.host = host
         let server = try await PrivatePostgres.start(options)
         TestDirectory.endAtExit(await server.process.pid)
         return server
@@ -87,9 +89,14 @@ public enum TestServers {
     /// - Parameters:
     ///   - port: The port. nil: any free port.
     ///   - arguments: Additional command-line arguments.
-    public static func privateRedis(port: Int? = nil, arguments: [String] = []) async throws -> PrivateRedis {
-        try await PrivateRedis.start(
-            PrivateRedis.Options(directory: try TestDirectory.make("redis"), port: port, arguments: arguments))
+    ///   - host: The host of the server.
+    public static func privateRedis(
+        port: Int? = nil, arguments: [String] = [], on host: ServerHost = .loopback
+    ) async throws -> PrivateRedis {
+        var options = PrivateRedis.Options(
+            directory: try TestDirectory.make("redis"), port: port, arguments: arguments)
+        options.host = host
+        return try await PrivateRedis.start(options)
     }
 
     private static let sharedPostgres = SharedOnce { try await privatePostgres() }

@@ -99,16 +99,16 @@ public final class ConsoleService: StrataService {
     ) -> any Service {
         var quiet = logger
         quiet.logLevel = max(logger.logLevel, .warning)
-        return Application(
-            router: routes.router,
+        return HTTPService(
+            responder: routes.router.buildResponder(),
             server: .http1(configuration: .init(idleTimeout: .seconds(60))),
-            configuration: ApplicationConfiguration(address: .hostname(settings.host, port: settings.port)),
-            onServerRunning: { channel in
+            configuration: ServerConfiguration(address: .hostname(settings.host, port: settings.port)),
+            onListening: { channel in
                 await ListenerGuard.add("console", to: channel, logger: logger)
                 logger.info(
                     "console listening", metadata: ["console.port": "\(channel.localAddress?.port ?? 0)"])
             },
-            eventLoopGroupProvider: .shared(loops), logger: quiet)
+            eventLoopGroup: loops, logger: quiet)
     }
 
     /// The components to run, in the order of dependency.

@@ -2,9 +2,16 @@
 import Contracts
 import DatabaseKit
 import FoundationEssentials
+import NetKit
 import Postgres
 import RPC
 import StrataModel
+
+/// Signals to background tasks of this instance that there may be work. Other instances find it with their next search.
+struct BackgroundSignals: Sendable {
+    let delayedMessages = Wakeup()
+    let indexes = Wakeup()
+}
 
 /// The dependencies and limits shared by the handlers of conversations, messages and synchronization.
 struct ServiceContext: Sendable {
@@ -25,6 +32,7 @@ struct ServiceContext: Sendable {
     var recordedApps: RecordedApps?
     /// True if the installation has other databases, to which apps can be moved.
     var hasOtherDatabases = false
+    var signals = BackgroundSignals()
 
     /// Runs a block that reads rows, and converts its errors to the failures that a client receives.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {

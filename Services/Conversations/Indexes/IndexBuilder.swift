@@ -2,6 +2,7 @@
 import DatabaseKit
 import Logging
 import Metrics
+import NetKit
 import Postgres
 import ServiceLifecycle
 import StrataModel
@@ -12,6 +13,9 @@ import Synchronization
 /// decides which app is next.
 final class IndexBuilder: Service {
     private let database: Database
+    /// A signal that an app has declared or dropped an index.
+    private let signal: Wakeup
+    private let interval: Duration
     private let logger: Logger
     private let turns = Mutex(AppTurns())
     private let failures = Counter(label: "strata_conversations_index_failures_total")
@@ -19,35 +23,40 @@ final class IndexBuilder: Service {
 
     /// The maximum number of conversations or entries in one transaction.
     private static let batch: Int64 = 1000
-    /// The pause before the next search for work.
+    /// The pause if no work is possible at the moment.
     private static let pause = Duration.seconds(1)
     /// The pause between two batches, as a multiple of the first one's duration, so that a build uses only part of the
     /// database's time.
     private static let rest = 1.0
 
-    init(database: Database, logger: Logger) {
+    /// - Parameter interval: the interval between searches for work that another instance left.
+    init(database: Database, signal: Wakeup = Wakeup(), interval: Duration = .seconds(5), logger: Logger) {
         self.database = database
+        self.signal = signal
+        self.interval = interval
         self.logger = logger
     }
 
     /// Works until the service stops. It logs a failure and retries after a pause.
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            while true {
-                let pause = await self.turn()
-                guard (try? await Task.sleep(for: pause)) != nil else { return }
+            while !Task.isCancelled {
+                if let pause = await self.turn() {
+                    try? await Task.sleep(for: pause)
+                } else {
+                    await self.signal.wait(until: .now + self.interval * Double.random(in: 0.8...1.2))
+                }
             }
         }
     }
 
     /// Processes one batch.
-    /// - Returns: the pause before the next one.
-    private func turn() async -> Duration {
+    /// - Returns: the pause before the next one. nil: no index is unfinished.
+    private func turn() async -> Duration? {
         let start = ContinuousClock.now
         do {
-            guard let done = try await step(batch: Self.batch, deadline: start + .seconds(30)), done > 0 else {
-                return Self.pause * Double.random(in: 0.8...1.2)
-            }
+            guard let done = try await step(batch: Self.batch, deadline: start + .seconds(30)) else { return nil }
+            if done == 0 { return Self.pause * Double.random(in: 0.8...1.2) }
             return (ContinuousClock.now - start) * Self.rest
         } catch {
             report(error)

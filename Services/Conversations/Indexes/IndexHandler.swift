@@ -2,6 +2,7 @@
 import Contracts
 import DatabaseKit
 import FoundationEssentials
+import NetKit
 import Postgres
 import RPC
 import StrataModel
@@ -86,6 +87,7 @@ struct IndexHandler: CallHandler {
             )
         }
         guard let index = row.index else { throw Failure.invalidApp }
+        support.signals.indexes.signal()
         return .with {
             $0.index = ProtoMetadataIndex(index.index)
             $0.isNew = row.outcome == "created"
@@ -96,6 +98,7 @@ struct IndexHandler: CallHandler {
         let query = RemoveIndex(app: try AppID(contract: request.appID), path: MetadataPath(trusted: request.path))
         let rows = try await database.runExclusive(query, deadline: context.deadline)
         guard try support.row(rows).answer else { throw Failure.notFound("index") }
+        support.signals.indexes.signal()
         return ProtoEmpty()
     }
 }

@@ -3,6 +3,7 @@ import DatabaseKit
 import FoundationEssentials
 import Logging
 import Metrics
+import NetKit
 import Postgres
 import ServiceLifecycle
 import StrataModel
@@ -17,15 +18,18 @@ import StrataModel
 /// Typing is published in the same form as by the presence service. It ends automatically if it is not renewed.
 struct DelayedMessages: Service {
     private let support: ServiceContext
+    private let longestPause: Duration
     private let logger: Logger
     private let sent = Counter(label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "sent")])
     private let dropped = Counter(
         label: "strata_conversations_delayed_messages_total", dimensions: [("outcome", "dropped")])
     private let failures = Counter(label: "strata_conversations_delayed_message_failures_total")
 
-    /// The longest pause before the next search. A delay is at least as long, so messages accepted by other instances
-    /// are found before they are due.
-    private static let longestPause = Duration.seconds(1)
+    /// The default of the longest pause before the next search. Longer delays need no signal, and messages of other
+    /// instances that are killed are found in time or this much late.
+    static let longestPause = Duration.seconds(5)
+    /// The pause after a failure.
+    private static let retryPause = Duration.seconds(1)
     /// The shortest pause, if another instance is working on due messages.
     private static let shortestPause = Duration.milliseconds(20)
     /// The lifetime of a typing signal that is not renewed: several steps of `type_delayed`.
@@ -39,16 +43,17 @@ struct DelayedMessages: Service {
     /// The time after which the search is repeated, because other apps may have become due.
     private static let repeatSearchAfter = Duration.milliseconds(200)
 
-    init(_ support: ServiceContext, logger: Logger) {
-        self.support = support
-        self.logger = logger
+    init(_ support: ServiceContext, longestPause: Duration = Self.longestPause, logger: Logger) {
+        (self.support, self.longestPause, self.logger) = (support, longestPause, logger)
     }
 
     /// Works until the service stops. It logs a failure and retries after a pause.
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var pause = Duration.zero
-            while (try? await Task.sleep(for: pause)) != nil { pause = await sendDue() }
+            while !Task.isCancelled {
+                let pause = await sendDue()
+                await support.signals.delayedMessages.wait(until: .now + pause)
+            }
         }
     }
 
@@ -58,12 +63,12 @@ struct DelayedMessages: Service {
         var turns = AppTurns()
         do {
             while !Task.isCancelled {
-                if let pause = try await round(&turns) { return min(max(pause, Self.shortestPause), Self.longestPause) }
+                if let pause = try await round(&turns) { return min(max(pause, Self.shortestPause), longestPause) }
             }
         } catch {
             report(error)
         }
-        return Self.longestPause
+        return Self.retryPause
     }
 
     private func report(_ error: any Error) {
@@ -108,7 +113,7 @@ struct DelayedMessages: Service {
             waiting[app] = work.isEmpty && !work.mayHaveMore ? nil : work
         }
         if hasDone || isCut { return nil }
-        return hasFailed ? Self.longestPause : found.pause
+        return hasFailed ? Self.retryPause : found.pause
     }
 
     /// Finds the due messages of some apps.
@@ -117,7 +122,7 @@ struct DelayedMessages: Service {
         let rows = try await support.database.runExclusive(
             DueDelayed(after: .random(), apps: Self.appBatch, limit: Int64(Self.sendBatch)),
             deadline: .now + .seconds(30))
-        var (waiting, pause): ([AppID: Work], Duration) = ([:], Self.longestPause)
+        var (waiting, pause): ([AppID: Work], Duration) = ([:], longestPause)
         for row in rows {
             if let app = row.appID {
                 let ids = row.ids ?? []

@@ -3,6 +3,7 @@ import Contracts
 import DatabaseKit
 import FoundationEssentials
 import Mutations
+import NetKit
 import Postgres
 import RPC
 import StrataModel
@@ -163,6 +164,9 @@ struct MessageHandler: CallHandler {
         if row.isTyping {
             support.publisher.announce(
                 .started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
+        }
+        if Duration.milliseconds(request.delayMs) - .milliseconds(request.typingMs) < DelayedMessages.longestPause {
+            support.signals.delayedMessages.signal()
         }
         return ProtoEmpty()
     }

@@ -52,7 +52,8 @@ struct DatabaseStack: Sendable {
             Maintenance(
                 database: database, retention: settings.retention, interval: settings.maintenanceInterval,
                 logger: logger),
-            IndexBuilder(database: database, logger: logger), DelayedMessages(support, logger: logger), erasures,
+            IndexBuilder(database: database, signal: support.signals.indexes, logger: logger),
+            DelayedMessages(support, logger: logger), erasures,
         ]
     }
 

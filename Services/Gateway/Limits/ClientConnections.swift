@@ -2,6 +2,7 @@
 import CoreMetrics
 import Logging
 import Metrics
+import NetKit
 import Synchronization
 
 /// Counts client connections of the process and of each client address, and refuses those that exceed a limit.
@@ -31,6 +32,7 @@ final class ClientConnections: Sendable {
     let limits: Limits
     private let logger: Logger
     private let state = Mutex(State())
+    private let allClosed = Wakeup()
     private let open = Gauge(label: "strata_gateway_connections")
     private let refusedByProcess = Counter(
         label: "strata_gateway_refused_connections_total", dimensions: [("by", "process")])
@@ -82,9 +84,15 @@ final class ClientConnections: Sendable {
             return (state.total, isNews)
         }
         open.record(total)
+        if total == 0 { allClosed.signal() }
         if isNews {
             logger.notice("accepting new connections again", metadata: ["listener.connections": "\(total)"])
         }
+    }
+
+    /// Waits until no connection is open, or until the task is cancelled. Only one task may wait.
+    func waitUntilClosed() async {
+        while !Task.isCancelled, state.withLock({ $0.total > 0 }) { await allClosed.wait() }
     }
 
     /// Counts an open connection that becomes a socket of this address. Unless it is refused, the caller calls

@@ -35,6 +35,9 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private static let notSentLowWaterMark: CInt = 25
     /// The maximum number of unsent bytes in the kernel for one client.
     private static let kernelBacklogBytes = 128 << 10
+    /// The sizes of read buffers. NIO keeps a connection's first buffer until the connection ends, and an idle
+    /// connection needs none. Buffers grow with the reads.
+    private static let readBuffers = AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 << 10)
 
     let responder: HTTPChannelHandler.Responder
     let upgrade: SocketUpgrade
@@ -73,6 +76,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             // client.
             try? channel.syncOptions?
                 .setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
+            try? channel.syncOptions?.setOption(.recvAllocator, value: Self.readBuffers)
             try sync.addHandler(ResponseGuard(answers, patience: patience))
             let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout, refusals: refusals)
             let boundGuard = NIOLoopBound(firstRequest, eventLoop: channel.eventLoop)
@@ -132,6 +136,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         return .http(stream)
     }
 
+    /// Serves a connection over HTTP until it ends. For a socket it returns at once, because its handlers need no task;
+    /// ``ClientConnections/waitUntilClosed()`` waits for its end.
     func handle(value: Value, logger: Logger) async {
         do {
             switch try await value.result.get() {
@@ -140,7 +146,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
                 await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) {
                     await handleHTTP(asyncChannel: stream, logger: logger)
                 }
-            case .webSocket, .refused: try await value.channel.closeFuture.get()
+            case .webSocket: break
+            case .refused: try await value.channel.closeFuture.get()
             }
         } catch {
             logger.debug("connection closed before its first request", metadata: ["error.type": "\(type(of: error))"])

@@ -110,14 +110,14 @@ public final class GatewayService: StrataService {
                 countsAddresses: settings.load.rates.trustedProxies == 0, refusal: busy, refusals: refusals)
         }
         func server(with builder: HTTPServerBuilder, port: Int) -> any Service {
-            Application(
+            HTTPService(
                 responder: responder, server: builder,
-                configuration: ApplicationConfiguration(
+                configuration: ServerConfiguration(
                     address: .hostname(settings.listeners.host, port: port), backlog: 4096),
-                onServerRunning: { channel in
+                onListening: { channel in
                     await ListenerGuard.add("clients", to: channel, logger: logger)
                 },
-                eventLoopGroupProvider: .shared(group), logger: logger)
+                eventLoopGroup: group, logger: logger)
         }
         var servers = [server(with: plain, port: settings.listeners.httpPort)]
         if let port = settings.listeners.httpsPort, let tls = settings.listeners.tls {
@@ -131,7 +131,7 @@ public final class GatewayService: StrataService {
         var services: [any Service] = [calls.conversations, calls.metadata, calls.presence]
         if let webhooks = calls.webhooks { services.append(webhooks) }
         for feed in feeds { services += [feed.subscriber, FeedService(feed: feed, traces: traces)] }
-        return services + upkeep + servers
+        return services + upkeep + [ConnectionDrain(clients: calls.clients)] + servers
     }
 
     /// Adds readiness checks for conversations and metadata.
@@ -198,6 +198,17 @@ private struct FeedService: Service {
         }
         traces.stop()
         feed.fanOut.stop()
+    }
+}
+
+/// Waits at shutdown until all client connections are closed. It stops after the servers, which ask sockets to close
+/// without waiting for them.
+struct ConnectionDrain: Service {
+    let clients: ClientConnections
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        await clients.waitUntilClosed()
     }
 }
 

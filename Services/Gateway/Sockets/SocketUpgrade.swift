@@ -87,11 +87,6 @@ final class SocketUpgrade: Sendable {
         else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
-        // Clients send little and rarely, so the read buffer of a quiet socket should be small. It grows with the
-        // reads.
-        try? channel.syncOptions?
-            .setOption(
-                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
         let socket = Socket(session: accepted.session, version: accepted.version, home: home, address: address)
         try Self.add(socket, to: channel, limits: limits)
     }

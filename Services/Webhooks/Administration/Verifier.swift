@@ -31,7 +31,7 @@ struct Verifier: Service {
     /// The time limit of a verification, because the app's server waits for its result through a gateway.
     private static let longest = Duration.seconds(9)
     /// The interval between searches for hooks that another instance left.
-    private static let searchInterval = Duration.seconds(2)
+    private static let searchInterval = Duration.seconds(5)
     /// The number of lanes reset in one transaction.
     private static let mostReset: Int64 = 5000
 

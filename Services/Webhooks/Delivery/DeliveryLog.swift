@@ -3,15 +3,16 @@
 import Foundation
 import Logging
 import NIOCore
+import NetKit
 import Postgres
 import ServiceLifecycle
 import StrataModel
 import StrataWire
 import Synchronization
 
-/// The latest attempts of each hook, for the list that an app's server can read. They are written to the database twice
-/// a second, so that only listed attempts are written, not thousands a second. Attempts that are not written before the
-/// process is killed are missing in the list; delivery does not depend on them.
+/// The latest attempts of each hook, for the list that an app's server can read. They are written to the database at
+/// most twice a second, so that only listed attempts are written, not thousands a second. Attempts that are not written
+/// before the process is killed are missing in the list; delivery does not depend on them.
 final class DeliveryLog: Service {
     struct Attempt: Sendable {
         let hook: Hook
@@ -32,6 +33,8 @@ final class DeliveryLog: Service {
     /// The row ids of events whose delivery to a hook has ended. They can be removed once the hook's attempts are
     /// written.
     private let recorded = Mutex<Set<Int64>>([])
+    /// A signal that something is to be written.
+    private let pending = Wakeup()
 
     init(store: HookStore, logger: Logger) {
         self.store = store
@@ -48,14 +51,21 @@ final class DeliveryLog: Service {
                 all[attempt.hook.webhook.id]?.removeFirst()
             }
         }
+        pending.signal()
     }
 
     /// Records that the delivery of events to a hook has ended, and that the database knows.
-    func ended(_ events: [Int64]) { recorded.withLock { $0.formUnion(events) } }
+    func ended(_ events: [Int64]) {
+        recorded.withLock { $0.formUnion(events) }
+        pending.signal()
+    }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            while (try? await Task.sleep(for: Self.interval)) != nil { await self.write() }
+            repeat {
+                await self.write()
+                await self.pending.wait()
+            } while (try? await Task.sleep(for: Self.interval)) != nil
         }
         await write()
     }

@@ -3,7 +3,7 @@
 import Foundation
 import Glibc
 
-/// A PostgreSQL server that runs as a child of this process and ends with it. It listens on 127.0.0.1 only and keeps
+/// A PostgreSQL server that runs as a child of this process and ends with it. It listens on one address only and keeps
 /// its files in a given directory.
 ///
 /// Stopping and starting again keeps the data and the port. After a crash of the server, alone or with its parent, the
@@ -25,6 +25,8 @@ public actor PrivatePostgres {
         public var settings: [String: String] = [:]
         /// The command line of a program that runs before the server and replaces itself with it, such as `env`.
         public var wrapper: [String] = []
+        /// The host of the server.
+        public var host = ServerHost.loopback
         /// Called with messages for the operator.
         public var notice: @Sendable (String) -> Void = { _ in }
 
@@ -39,11 +41,11 @@ public actor PrivatePostgres {
     /// The superuser of every private server.
     public static let superuser = "strata"
 
-    /// The listening address, always 127.0.0.1.
-    public nonisolated let host = "127.0.0.1"
+    /// The listening address.
+    public nonisolated var host: String { options.host.address }
     /// The listening port.
     public nonisolated let port: Int
-    private let options: Options
+    private nonisolated let options: Options
     /// The directory of the server's files: `options.directory`, or the target of that link.
     private nonisolated let home: String
     private let user: SystemUser?
@@ -165,8 +167,8 @@ public actor PrivatePostgres {
     ) async throws -> ChildProcess {
         let data = home + "/data"
         var settings = [
-            "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": "", "timezone": "UTC",
-            "log_timezone": "UTC",
+            "listen_addresses": options.host.address, "port": "\(port)", "unix_socket_directories": "",
+            "timezone": "UTC", "log_timezone": "UTC",
             "max_connections": "200", "fsync": options.isDurable ? "on" : "off",
         ]
         if !options.isDurable {
@@ -178,11 +180,12 @@ public actor PrivatePostgres {
         let words = ["-D", data] + settings.sorted { $0.key < $1.key }.flatMap { ["-c", "\($0.key)=\($0.value)"] }
         let log = home + "/log"
         let program = options.wrapper + [try Programs.findPostgres("postgres")]
-        let child = try await ChildProcess.start(
-            Launch(
-                program[0], arguments: program.dropFirst() + words,
-                environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
-                deathSignal: .interrupt, output: .append(to: log)))
+        var launch = Launch(
+            program[0], arguments: program.dropFirst() + words,
+            environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+            deathSignal: .interrupt, output: .append(to: log))
+        launch.prefix = options.host.prefix
+        let child = try await ChildProcess.start(launch)
         // The limit is generous, because recovery after a crash takes as long as the data requires.
         let ready = try await Readiness.poll(child, limit: .seconds(300)) {
             guard let file = PostgresPIDFile.read(data: data) else { return false }

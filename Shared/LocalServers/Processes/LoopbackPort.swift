@@ -89,18 +89,18 @@ public enum LoopbackPort {
     }
 }
 
-/// A request and its answer over a plain TCP connection to this machine.
-enum LoopbackExchange {
-    /// Connects to 127.0.0.1, writes a request, and reads the answer. The read ends when the answer contains `mark`,
-    /// the peer closes, or no byte arrives for one second.
+/// A request and its answer over a plain TCP connection to a private server.
+enum LocalExchange {
+    /// Connects to an IPv4 address, writes a request, and reads the answer. The read ends when the answer contains
+    /// `mark`, the peer closes, or no byte arrives for one second.
     /// - Returns: The bytes that were read; empty if nothing answered.
-    static func send(port: Int, _ request: String, until mark: String) async -> String {
+    static func send(to host: String, port: Int, _ request: String, until mark: String) async -> String {
         await withCheckedContinuation { continuation in
-            startThread { continuation.resume(returning: sendBlocking(port: port, request, until: mark)) }
+            startThread { continuation.resume(returning: sendBlocking(to: host, port: port, request, until: mark)) }
         }
     }
 
-    private static func sendBlocking(port: Int, _ request: String, until mark: String) -> String {
+    private static func sendBlocking(to host: String, port: Int, _ request: String, until mark: String) -> String {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0, let number = UInt16(exactly: port) else { return "" }
         defer { close(descriptor) }
@@ -110,7 +110,7 @@ enum LoopbackExchange {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = number.bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        address.sin_addr.s_addr = inet_addr(host)
         let connected = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

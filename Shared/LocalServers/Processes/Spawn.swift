@@ -203,6 +203,9 @@ public struct Launch: Sendable {
     public var output: Output
     /// The child's standard input, at most 64 KiB. nil: empty.
     public var input: String?
+    /// The beginning of the command line, which still runs as the user of this process: a program that replaces itself
+    /// with the rest, such as `nsenter`.
+    public var prefix: [String] = []
 
     /// Creates a description. The defaults are this process's environment, directory and user, no output, and no input.
     public init(
@@ -227,7 +230,7 @@ public struct Launch: Sendable {
     func commandLine() throws -> [String] {
         var program = [executable] + arguments
         if let directory { program = [try Programs.find("env"), "--chdir=\(directory)"] + program }
-        guard user != nil || deathSignal != nil else { return program }
+        guard user != nil || deathSignal != nil else { return prefix + program }
         var words = [try Programs.find("setpriv")]
         if let user {
             words += ["--reuid=\(user.uid)", "--regid=\(user.gid)"]
@@ -236,6 +239,6 @@ public struct Launch: Sendable {
         if let deathSignal {
             words.append("--pdeathsig=\(deathSignal.rawValue)")
         }
-        return words + ["--"] + program
+        return prefix + words + ["--"] + program
     }
 }

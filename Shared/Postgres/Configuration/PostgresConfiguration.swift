@@ -28,8 +28,8 @@ public struct PostgresConfiguration: Sendable {
     public var idleInTransactionTimeout: Duration = .seconds(10)
     /// The time-out for connecting and setting up the session: default 5 s.
     public var connectTimeout: Duration = .seconds(5)
-    /// The idle time before the first keep-alive probe: default 10 s. Probes repeat every ``keepaliveInterval``; after
-    /// ``keepaliveCount`` unanswered ones the connection is closed.
+    /// The idle time before the first keep-alive probe of either end: default 10 s. Probes repeat every
+    /// ``keepaliveInterval``; after ``keepaliveCount`` unanswered ones the connection is closed.
     public var keepaliveIdle: Duration = .seconds(10)
     /// The time between keep-alive probes of an idle connection: default 5 s.
     public var keepaliveInterval: Duration = .seconds(5)
@@ -134,18 +134,19 @@ struct ConnectionParameters: Sendable {
     }
 
     init(_ configuration: PostgresConfiguration) {
-        // The URL overrides keywords before "dbname", but not those after it.
-        keywords = [
-            ("gssencmode", "disable"),
-            ("keepalives", "1"),
+        let liveness = [
             ("keepalives_idle", "\(configuration.keepaliveIdle.wholeSeconds)"),
             ("keepalives_interval", "\(configuration.keepaliveInterval.wholeSeconds)"),
             ("keepalives_count", "\(configuration.keepaliveCount)"),
             ("tcp_user_timeout", "\(configuration.tcpUserTimeout.wholeMilliseconds)"),
-            ("dbname", configuration.url),
-            ("client_encoding", "UTF8"),
-            ("application_name", configuration.applicationName),
         ]
+        // The URL overrides keywords before "dbname", but not those after it.
+        keywords =
+            [("gssencmode", "disable"), ("keepalives", "1")] + liveness + [
+                ("dbname", configuration.url),
+                ("client_encoding", "UTF8"),
+                ("application_name", configuration.applicationName),
+            ]
         var settings = [
             ("synchronous_commit", "on"),
             ("TimeZone", "UTC"),
@@ -157,6 +158,8 @@ struct ConnectionParameters: Sendable {
             // a second at each execution.
             ("jit", "off"),
         ]
+        // The server would otherwise keep the sessions and locks of a lost machine for two hours.
+        settings += liveness.map { ($0.hasPrefix("tcp_") ? $0 : "tcp_" + $0, $1) }
         if !configuration.readsWholeTables {
             // Hash joins stay enabled because statements join their array parameters by them.
             settings += [("enable_seqscan", "off"), ("enable_bitmapscan", "off"), ("enable_mergejoin", "off")]

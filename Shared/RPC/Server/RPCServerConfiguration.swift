@@ -29,11 +29,12 @@ public struct RPCServerConfiguration: Sendable {
     public var maxConnections = 4096
     /// The maximum time for a peer to prove that it holds the cluster secret: default 5 s.
     public var helloTimeout: Duration = .seconds(5)
-    /// The time without data from a client after which a ping is sent: default 1 s.
-    public var pingInterval: Duration = .seconds(1)
+    /// The time without data from a client after which a ping is sent: default 3 s. It is longer than for clients,
+    /// because waiting costs a server nothing, and because clients ping first.
+    public var pingInterval: Duration = .seconds(3)
     /// The number of further intervals without receiving or sending data after which the connection is closed: default
-    /// 8. It is higher than for clients, because waiting costs a server nothing.
-    public var pingMisses = 8
+    /// 2.
+    public var pingMisses = 2
     /// The size of the pieces of a long response in bytes: default 256 KiB. Short responses can be sent between two
     /// pieces.
     public var partBytes = 256 << 10

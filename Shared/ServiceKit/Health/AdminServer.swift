@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
 import Hummingbird
+import HummingbirdCore
 public import Logging
 public import NIOCore
 import NetKit
@@ -44,16 +45,17 @@ public struct AdminServer: Service {
     public func run() async throws {
         var quiet = logger
         quiet.logLevel = max(logger.logLevel, .warning)
-        let application = Application(
-            router: router(), configuration: .init(address: .hostname(host, port: port)),
-            onServerRunning: { [logger, onListening] channel in
+        let service = HTTPService(
+            responder: router().buildResponder(),
+            configuration: ServerConfiguration(address: .hostname(host, port: port)),
+            onListening: { [logger, onListening] channel in
                 // A smaller reserve, so that operators can still connect when clients cannot.
                 await ListenerGuard.add("admin", reserve: 16, to: channel, logger: logger)
                 let bound = channel.localAddress?.port ?? 0
                 logger.info("admin server listening", metadata: ["admin.port": "\(bound)"])
                 onListening(bound)
-            }, eventLoopGroupProvider: .shared(eventLoopGroup), logger: quiet)
-        try await application.run()
+            }, eventLoopGroup: eventLoopGroup, logger: quiet)
+        try await service.run()
     }
 
     private func router() -> Router<BasicRequestContext> {

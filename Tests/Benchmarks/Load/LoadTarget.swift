@@ -44,8 +44,10 @@ final class LoadTarget: LoadedServer {
         app = nil
     }
 
-    init(_ app: RemoteApp, address: LoadAddress) throws {
+    /// - Parameter tokens: The session tokens of the first users; others sign in.
+    init(_ app: RemoteApp, address: LoadAddress, tokens: [String] = []) throws {
         addresses = [address]
+        state.withLock { $0.tokens = tokens }
         system = nil
         client = try ProtocolClient(baseURL: app.url, trust: app.trust)
         self.app = app
@@ -64,7 +66,9 @@ final class LoadTarget: LoadedServer {
     // MARK: Users
 
     /// The text before the number in user ids.
-    var userPrefix: String { system == nil ? "bench-u" : "u" }
+    var userPrefix: String { system == nil ? Self.remotePrefix : "u" }
+    /// The text before the number in ids of a remote Strata's users.
+    static let remotePrefix = "bench-u"
 
     func token(_ user: Int) -> String {
         if let system { return system.token(user) }

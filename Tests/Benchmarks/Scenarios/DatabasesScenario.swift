@@ -64,21 +64,30 @@ enum DatabasesScenario {
 }
 
 /// One system with several apps, which have a plan's conversations in turn.
-private struct AppsTarget: LoadedServer {
+struct AppsTarget: LoadedServer {
     /// The system from the view of each app.
     private let targets: [LoadTarget]
     /// The participants of a conversation.
     private let members: Int
+    let addresses: [LoadAddress]
+    /// The processes by service; nil: those of the targets.
+    private let processes: [String: Set<Int>]?
 
-    init(_ targets: [LoadTarget], members: Int) {
+    /// - Parameters:
+    ///   - members: The participants of a conversation.
+    ///   - addresses: The addresses of the gateways; nil: those of the targets.
+    ///   - processes: The processes by service; nil: those of the targets.
+    init(
+        _ targets: [LoadTarget], members: Int, addresses: [LoadAddress]? = nil, processes: [String: Set<Int>]? = nil
+    ) {
         self.targets = targets
         self.members = members
+        self.addresses = addresses ?? targets[0].addresses
+        self.processes = processes
     }
 
     /// Returns the system from the view of a user's app.
     private func target(of user: Int) -> LoadTarget { targets[user / members % targets.count] }
-
-    var addresses: [LoadAddress] { targets[0].addresses }
 
     func makeRooms(_ plan: RoomPlan) async throws -> [String] {
         for target in targets { try await target.signIn(users: plan.firstUser + plan.users) }
@@ -99,5 +108,7 @@ private struct AppsTarget: LoadedServer {
 
     func token(_ user: Int) -> String { target(of: user).token(user) }
 
-    func account() -> ProcessAccount? { targets[0].account() }
+    func account() -> ProcessAccount? {
+        processes.map { ProcessAccount(roots: $0) } ?? targets[0].account()
+    }
 }

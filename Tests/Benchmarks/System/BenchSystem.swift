@@ -23,7 +23,7 @@ final class BenchSystem: Sendable {
     private let tokenPrefix: String
 
     /// Settings that lift limits which the load from a single machine would reach.
-    private static let noLimits = [
+    static let noLimits = [
         "STRATA_RATE_LIMIT_SESSION": "0", "STRATA_RATE_LIMIT_ADDRESS": "0", "STRATA_RATE_LIMIT_SERVER": "0",
         "STRATA_CONNECTIONS_PER_ADDRESS": "0", "STRATA_DEMO_PAGE": "false", "STRATA_CONSOLE": "false",
     ]
@@ -122,19 +122,28 @@ final class BenchSystem: Sendable {
     /// Inserts the users `u0`, `u1`, … with sessions whose tokens are ``token(_:)``. They are written to the database
     /// directly, so that no measurement waits for RSA.
     func signIn(users: Int) async throws {
+        try await Self.signIn(users, prefix: "u", to: app.id, tokenPrefix: tokenPrefix, in: databaseURL)
+    }
+
+    /// Inserts users with sessions. A number follows both prefixes.
+    static func signIn(
+        _ users: Int, prefix: String, to app: UUID, tokenPrefix: String, in database: String
+    ) async throws {
         try await execute(
             """
-            INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app.id)', 'u' || i FROM generate_series(0, \(users - 1)) i
-                ON CONFLICT DO NOTHING;
-            INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
-                SELECT sha256(('\(tokenPrefix)' || i)::bytea), '\(app.id)', 'u' || i, now() + interval '1 day'
+            INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app)', '\(prefix)' || i
                 FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
-            """)
+            INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+                SELECT sha256(('\(tokenPrefix)' || i)::bytea), '\(app)', '\(prefix)' || i, now() + interval '1 day'
+                FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
+            """, in: database)
     }
 
     /// Runs a script in the database, as its owner.
-    func execute(_ script: String) async throws {
-        var configuration = try PostgresConfiguration(url: databaseURL)
+    func execute(_ script: String) async throws { try await Self.execute(script, in: databaseURL) }
+
+    private static func execute(_ script: String, in database: String) async throws {
+        var configuration = try PostgresConfiguration(url: database)
         configuration.connections = 1
         try await Migrator(configuration: configuration).execute(script: script)
     }

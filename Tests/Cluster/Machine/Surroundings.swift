@@ -14,10 +14,11 @@ package struct Surroundings: Sendable {
     /// The address of PostgreSQL and Redis.
     var home: String { network?.home.description ?? "127.0.0.1" }
 
-    static func make(_ facilities: Set<Facility>) async throws -> Surroundings {
+    /// - Parameter latency: The delay of every packet of the network in milliseconds.
+    static func make(_ facilities: Set<Facility>, latency: Double = 0) async throws -> Surroundings {
         let hasClocks = facilities.contains(.clocks)
         return Surroundings(
-            network: facilities.contains(.network) ? try await VirtualNetwork.start(seed: 1) : nil,
+            network: facilities.contains(.network) ? try await VirtualNetwork.start(seed: 1, latency: latency) : nil,
             disk: facilities.contains(.smallDisk) ? try await SmallDisk.mount(megabytes: 2048) : nil,
             databaseClock: hasClocks ? try MovableClock() : nil, hasClocks: hasClocks)
     }
@@ -28,8 +29,12 @@ package struct Surroundings: Sendable {
         network == nil ? [] : ["--bind", "127.0.0.1", home, "--protected-mode", "no"]
     }
 
-    /// - Parameter data: The data directory to copy, as in ``TestServers``.
-    func startPostgres(_ further: [String: String], data: String?) async throws -> PrivatePostgres {
+    /// - Parameters:
+    ///   - data: The data directory to copy, as in ``TestServers``.
+    ///   - host: The host of the server. nil: this machine.
+    func startPostgres(
+        _ further: [String: String], data: String?, on host: VirtualNetwork.Host? = nil, isDurable: Bool = false
+    ) async throws -> PrivatePostgres {
         // The limit lets the write-ahead log of a whole run of faults fit on the small disk.
         var settings = ["max_wal_size": "128MB"].merging(further) { $1 }
         if network != nil {
@@ -37,12 +42,13 @@ package struct Surroundings: Sendable {
             try "host all all 127.0.0.1/32 trust\nhost all all 198.18.0.0/15 trust\n"
                 .write(toFile: rules, atomically: true, encoding: .utf8)
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: rules)
-            settings["listen_addresses"] = "127.0.0.1,\(home)"
+            if host == nil { settings["listen_addresses"] = "127.0.0.1,\(home)" }
             settings["hba_file"] = rules
         }
         return try await TestServers.privatePostgres(
-            settings: settings, wrapper: databaseClock?.wrapper ?? [], directory: disk.map { $0.path + "/postgres" },
-            data: data)
+            isDurable: isDurable, settings: settings, wrapper: databaseClock?.wrapper ?? [],
+            directory: host == nil ? disk.map { $0.path + "/postgres" } : nil, data: data,
+            on: host?.server ?? .loopback)
     }
 
     func end() async {

@@ -35,6 +35,8 @@ struct FaultModel {
         }
     }
 
+    /// The delay of every packet in milliseconds.
+    private let latency: Double
     private var faults: [Place: VirtualNetwork.Fault] = [:]
     /// The next expected byte of each flow's source.
     private var expected: [Packet.Flow: UInt32] = [:]
@@ -42,7 +44,10 @@ struct FaultModel {
     private var doomed: Set<Packet.Flow> = []
     private var generator: SeededGenerator
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    init(seed: UInt64, latency: Double = 0) {
+        generator = SeededGenerator(seed: seed)
+        self.latency = latency
+    }
 
     mutating func set(_ fault: VirtualNetwork.Fault?, at place: Place) { faults[place] = fault }
 
@@ -72,7 +77,7 @@ struct FaultModel {
                 expected[flow] = packet.expected ?? expected[flow]
             }
         }
-        var delay = 0.0
+        var delay = latency
         for (place, fault) in faults where place.concerns(packet) {
             if fault.isCut || (fault.loss > 0 && generator.chance(fault.loss)) { return .lost }
             delay += fault.delay.lowerBound

@@ -14,6 +14,16 @@ import Synchronization
 package final class VirtualNetwork: Sendable {
     package struct Address: Hashable, Sendable, CustomStringConvertible {
         let bits: UInt32
+
+        init(bits: UInt32) { self.bits = bits }
+
+        /// Parses an address; nil if it is malformed.
+        package init?(_ text: String) {
+            let bytes = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+            guard bytes.count == 4, !bytes.contains(nil) else { return nil }
+            bits = bytes.compactMap { $0 }.reduce(0) { $0 << 8 | UInt32($1) }
+        }
+
         package var description: String { [24, 16, 8, 0].map { String(bits >> $0 & 0xff) }.joined(separator: ".") }
     }
 
@@ -38,6 +48,9 @@ package final class VirtualNetwork: Sendable {
         package let address: Address
         /// The beginning of a command line that runs a program in the namespace.
         package let prefix: [String]
+
+        /// The host of a private server.
+        var server: ServerHost { ServerHost(address: address.description, prefix: prefix) }
     }
 
     /// The reason why this machine or user cannot create a network; nil if they can.
@@ -56,21 +69,25 @@ package final class VirtualNetwork: Sendable {
     private let devices = Mutex<[UInt32: TunDevice]>([:])
     private let isStopped = Atomic<Bool>(false)
     private let holders = Mutex<[ChildProcess]>([])
+    /// The CPU time of the thread that carries packets, in microseconds.
+    private let microseconds = Atomic<Int>(0)
     /// The first three bytes of all addresses, within 198.18.0.0/15, which is reserved for network tests (RFC 2544).
     private let base: UInt32
     private static let made = Atomic<UInt32>(0)
 
-    private init(seed: UInt64) {
+    private init(seed: UInt64, latency: Double) {
         let number = UInt32(getpid()) &* 8 &+ Self.made.add(1, ordering: .relaxed).newValue
         base = 198 << 24 | 18 << 16 | (number % 512) << 8
         home = Address(bits: base | 1)
-        faultModel = Mutex(FaultModel(seed: seed))
+        faultModel = Mutex(FaultModel(seed: seed, latency: latency))
     }
 
     /// Creates a network with this process as the first host.
-    /// - Parameter seed: The seed of all random decisions.
-    package static func start(seed: UInt64) async throws -> VirtualNetwork {
-        let network = VirtualNetwork(seed: seed)
+    /// - Parameters:
+    ///   - seed: The seed of all random decisions.
+    ///   - latency: The delay of every packet in milliseconds.
+    package static func start(seed: UInt64, latency: Double = 0) async throws -> VirtualNetwork {
+        let network = VirtualNetwork(seed: seed, latency: latency)
         let device = try TunDevice("strata\(network.base >> 8 & 0xffff)")
         network.devices.withLock { $0[network.home.bits] = device }
         try await network.ip(["addr", "add", "\(network.home)/24", "dev", device.name])
@@ -82,10 +99,13 @@ package final class VirtualNetwork: Sendable {
     }
 
     package func host() async throws -> Host {
-        let number = devices.withLock { $0.count + 1 }
-        let address = Address(bits: base | UInt32(number))
-        let device = try TunDevice("strata\(base >> 8 & 0xffff).\(number)")
-        devices.withLock { $0[address.bits] = device }
+        let (address, device) = try devices.withLock { devices in
+            let number = devices.count + 1
+            let address = Address(bits: base | UInt32(number))
+            let device = try TunDevice("strata\(base >> 8 & 0xffff).\(number)")
+            devices[address.bits] = device
+            return (address, device)
+        }
         let holder = try await ChildProcess.start(
             Launch(
                 try Programs.find("unshare"), arguments: ["--net", try Programs.find("sleep"), "infinity"],
@@ -129,6 +149,20 @@ package final class VirtualNetwork: Sendable {
 
     // MARK: Packets
 
+    /// The CPU time that the network itself has used, in seconds. It includes the kernel's work of receiving packets,
+    /// which on real machines is a part of the receivers' time.
+    package var processorTime: Double {
+        Double(microseconds.load(ordering: .relaxed)) / 1e6
+    }
+
+    private func noteProcessorTime() {
+        var usage = rusage()
+        // RUSAGE_THREAD is a macro of GNU.
+        getrusage(__rusage_who_t(1), &usage)
+        let all = [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Int($1.tv_sec) * 1_000_000 + Int($1.tv_usec) }
+        microseconds.store(all, ordering: .relaxed)
+    }
+
     private struct Travelling {
         let bytes: [UInt8]
         let target: UInt32
@@ -137,12 +171,14 @@ package final class VirtualNetwork: Sendable {
 
     /// Forwards packets until the network is stopped.
     private func carry() {
+        // The processes of this machine must not delay the network. On Linux, 0 is the calling thread.
+        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, -10)
         var travelling: [Travelling] = []
         var lastArrival: [UInt64: ContinuousClock.Instant] = [:]
         while !isStopped.load(ordering: .acquiring) {
             let devices = devices.withLock { $0 }
-            rest(until: devices, speakWithin: travelling.first.map { $0.arrival - .now } ?? .milliseconds(20))
-            for device in devices.values {
+            let limit = travelling.first.map { $0.arrival - .now } ?? .milliseconds(20)
+            for device in ready(of: Array(devices.values), within: limit) {
                 for _ in 0..<64 {
                     guard let bytes = device.read() else { break }
                     guard let packet = Packet(bytes) else { continue }
@@ -164,6 +200,7 @@ package final class VirtualNetwork: Sendable {
             let arrived = travelling.partitioningIndex { $0.arrival > now }
             for packet in travelling[..<arrived] { devices[packet.target]?.write(packet.bytes) }
             travelling.removeFirst(arrived)
+            noteProcessorTime()
         }
         devices.withLock { devices in
             for device in devices.values { device.close() }
@@ -171,10 +208,15 @@ package final class VirtualNetwork: Sendable {
         }
     }
 
-    private func rest(until devices: [UInt32: TunDevice], speakWithin limit: Duration) {
-        var polled = devices.values.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-        let milliseconds = limit.components.seconds * 1000 + limit.components.attoseconds / 1_000_000_000_000_000
-        poll(&polled, nfds_t(polled.count), Int32(max(0, min(20, milliseconds + 1))))
+    /// Waits for packets of the kernel.
+    /// - Returns: The devices that have some; empty after the time limit.
+    private func ready(of devices: [TunDevice], within limit: Duration) -> [TunDevice] {
+        var polled = devices.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        let microseconds = limit.components.seconds * 1_000_000 + limit.components.attoseconds / 1_000_000_000_000
+        // `poll` counts whole milliseconds, so shorter times are slept. New packets wait for at most 200 µs then.
+        if microseconds > 0, microseconds < 1000 { usleep(UInt32(min(200, microseconds))) }
+        poll(&polled, nfds_t(polled.count), Int32(max(0, min(20, microseconds / 1000))))
+        return zip(devices, polled).compactMap { $1.revents == 0 ? nil : $0 }
     }
 
     // MARK: Namespaces

@@ -55,6 +55,24 @@ extension StoreTests {
             }
         }
 
+        @Test("a new index wakes the builder of its instance, whose next search is an hour away")
+        func woken() async throws {
+            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
+                try await calls.register()
+                let builder = IndexBuilder(
+                    database: calls.database, signal: calls.signals.indexes, interval: .seconds(3600),
+                    logger: ServiceFixture.quietLogger)
+                let running = Task { try await builder.run() }
+                defer { running.cancel() }
+                for path in ["first", "second"] {
+                    try await calls.addIndex(path)
+                    try await eventually {
+                        try await calls.indexes().contains { $0.path.dotted == path && $0.readyAt != nil }
+                    }
+                }
+            }
+        }
+
         @Test(
             "after any change an index equals each reader's tree, and so does a rebuilt index",
             arguments: [1, 2, 3] as [UInt64])

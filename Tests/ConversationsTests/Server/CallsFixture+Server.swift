@@ -61,13 +61,17 @@ extension CallsFixture {
     }
 
     /// A worker that sends delayed messages, as a separate instance of the service.
-    var delayedMessages: DelayedMessages {
+    var delayedMessages: DelayedMessages { messageWorker() }
+
+    /// A worker that sends delayed messages and receives the signals of this fixture's calls.
+    func messageWorker(longestPause: Duration = DelayedMessages.longestPause) -> DelayedMessages {
         let logger = ServiceFixture.quietLogger
         let publisher = Publisher(logger: logger) { [published] in published.record($0, $1) }
         return DelayedMessages(
             ServiceContext(
                 database: database, directory: IdentityDirectory(database: database), publisher: publisher,
                 epoch: EpochSource(database: database),
-                participantsLimit: Self.participantsLimit), logger: logger)
+                participantsLimit: Self.participantsLimit, signals: signals),
+            longestPause: longestPause, logger: logger)
     }
 }

@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import StrataModel
 import SwiftProtobuf
+import TestTiers
 import Testing
 
 @testable import Conversations
@@ -28,6 +29,22 @@ extension StoreTests {
 
         private func waiting(_ calls: CallsFixture) async throws -> Int64 {
             try await calls.number("SELECT count(*) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'")
+        }
+
+        @Test("a short delay wakes the worker of its instance, whose next search is an hour away")
+        func woken() async throws {
+            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                let worker = calls.messageWorker(longestPause: .seconds(3600))
+                let running = Task { try await worker.run() }
+                defer { running.cancel() }
+                for text in ["first", "second"] {
+                    try await calls.delay(id, name: "Concierge", text, milliseconds: 1000)
+                    try await eventually {
+                        try await calls.messages(id, as: "").messages.first?.parts.first?.body == text
+                    }
+                }
+            }
         }
 
         @Test("a delayed message is sent after its delay, exactly once, by any instance")

@@ -25,6 +25,8 @@ struct CallsFixture: Sendable {
     /// The worker that removes, step by step, the message parts of users who are being erased.
     let erasures: Erasures
     let indexBuilder: IndexBuilder
+    /// The signals of ``router`` to background tasks.
+    let signals: BackgroundSignals
     /// Another instance of the service with its own connections. Within one instance, writes of one conversation never
     /// meet in the database.
     let second: CallRouter
@@ -83,13 +85,14 @@ struct CallsFixture: Sendable {
         let (database, other) = (try database(), try database())
         let recorder = ServiceFixture.Recorder()
         let publisher = Publisher(logger: logger) { recorder.record($0, $1) }
+        let signals = BackgroundSignals()
         let fixture = CallsFixture(
             app: .random(), database: database,
-            router: router(database, publisher, logger),
+            router: router(database, publisher, logger, signals),
             erasures: Erasures(
                 database: database, directory: IdentityDirectory(database: database), publisher: publisher,
                 logger: logger),
-            indexBuilder: IndexBuilder(database: database, logger: logger),
+            indexBuilder: IndexBuilder(database: database, logger: logger), signals: signals,
             second: router(other, publisher, logger),
             unpublished: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
             onlyLarge: router(
@@ -109,13 +112,16 @@ struct CallsFixture: Sendable {
         }
     }
 
-    private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
+    private static func router(
+        _ database: Database, _ publisher: Publisher, _ logger: Logger,
+        _ signals: BackgroundSignals = BackgroundSignals()
+    ) -> CallRouter {
         let support = ServiceContext(
             database: database, directory: IdentityDirectory(database: database), publisher: publisher,
             epoch: EpochSource(database: database),
             participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit,
             metadataLimits: metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
+            metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas, signals: signals)
         var router = CallRouter(logger: logger)
         let erasures = Erasures(database: database, directory: support.directory, publisher: publisher, logger: logger)
         let retention = Retention(.seconds(30 * 86_400), sessionLifetime: .seconds(86_400))

@@ -79,7 +79,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a page of messages of 250 KB is complete, newest first")
+        @Test("a page of messages of 250 KB is complete, newest first", .long)
         func messages() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])

@@ -8,6 +8,7 @@ import ProtocolClient
 import Synchronization
 import TestCluster
 import TestSupport
+import TestTiers
 import Testing
 
 @testable import StrataCommand
@@ -113,7 +114,7 @@ extension EndToEnd {
             #expect(content.json["download_url"].string != nil)
         }
 
-        @Test("an app can be moved back, and its clients know the same epoch all the time")
+        @Test("an app can be moved back, and its clients know the same epoch all the time", .long)
         func back() async throws {
             let cluster = try await Self.starting.value
             let app = try await cluster.app()
@@ -133,7 +134,8 @@ extension EndToEnd {
         }
 
         @Test(
-            "a move that was interrupted after any step is finished by repeating it", arguments: AppMove.Step.allCases)
+            "a move that was interrupted after any step is finished by repeating it", .long,
+            arguments: AppMove.Step.allCases)
         func repeated(after step: AppMove.Step) async throws {
             let cluster = try await Self.starting.value
             let app = try await cluster.app()
@@ -151,7 +153,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a move that was interrupted before the switch can be undone",
+            "a move that was interrupted before the switch can be undone", .long,
             arguments: [AppMove.Step.begun, .copied, .caughtUp, .paused, .drained])
         func undone(after step: AppMove.Step) async throws {
             let cluster = try await Self.starting.value
@@ -168,7 +170,7 @@ extension EndToEnd {
             try await ana.send("elsewhere", to: conversation)
         }
 
-        @Test("a move that has come to the switch is not undone")
+        @Test("a move that has come to the switch is not undone", .long)
         func late() async throws {
             let cluster = try await Self.starting.value
             let app = try await cluster.app()
@@ -204,7 +206,7 @@ extension EndToEnd {
 
         @Test(
             "no message is lost, duplicated or reordered while an app moves, and its sockets reconnect with 1001",
-            arguments: Disturbance.allCases)
+            arguments: TestTier.current == .long ? Disturbance.allCases : [.none])
         func busy(_ disturbance: Disturbance) async throws {
             let cluster = try await Self.starting.value
             let app = try await cluster.app()

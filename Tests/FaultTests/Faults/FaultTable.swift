@@ -18,12 +18,12 @@ final class FaultTable: Sendable {
         /// The time from the end of the load until every client had received everything.
         let recovery: Duration
 
-        private func count(_ kinds: Violation.Kind...) -> Int { kinds.reduce(0) { $0 + (violations[$1] ?? 0) } }
-        private var others: Int { violations.values.reduce(0, +) - count(.lost, .duplicated, .reordered) }
-        private static func seconds(_ duration: Duration) -> String {
+        func count(_ kinds: Violation.Kind...) -> Int { kinds.reduce(0) { $0 + (violations[$1] ?? 0) } }
+        var others: Int { violations.values.reduce(0, +) - count(.lost, .duplicated, .reordered) }
+        static func seconds(_ duration: Duration) -> String {
             duration.formatted(.units(allowed: [.seconds], width: .narrow, fractionalPart: .show(length: 1)))
         }
-        private var load: String {
+        var load: String {
             let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
             return "\(clients) clients, \(Int(Double(acknowledged + refused + unknown) / max(seconds, 1)))/s"
         }

@@ -16,6 +16,8 @@ struct Trial: Sendable {
     let faults: [Fault]
     let seed: UInt64
     let period: Duration
+    /// The load, by default that of all faults.
+    var size = Load.Size()
     private let injection: Injection
 
     init(_ faults: [Fault], seed: UInt64, period: Duration) {
@@ -70,7 +72,7 @@ struct Trial: Sendable {
         _ cluster: Cluster, patience: Duration = .seconds(90)
     ) async throws -> (row: FaultTable.Row, violations: [Violation]) {
         let deadlocks = try? await ServerState.deadlocks(cluster)
-        let load = try await Load.start(Load.Size(), seed: seed, on: cluster)
+        let load = try await Load.start(size, seed: seed, on: cluster)
         let begun = ContinuousClock.now
         try await load.run {
             await Self.awaitWork(load)

@@ -23,6 +23,20 @@ struct ClientConnectionsTests {
         #expect(clients.opened(nil) == .process)
     }
 
+    @Test("waiting for the end of all connections ends with the last one, and with its task", .timeLimit(.minutes(1)))
+    func waiting() async throws {
+        let clients = ClientConnections(ClientConnections.Limits(total: 3), logger: Self.quiet)
+        await clients.waitUntilClosed()
+        for _ in 0..<2 { #expect(clients.opened(nil) == nil) }
+        let waiting = Task { await clients.waitUntilClosed() }
+        for _ in 0..<2 { clients.closed(nil) }
+        await waiting.value
+        #expect(clients.opened(nil) == nil)
+        let cancelled = Task { await clients.waitUntilClosed() }
+        cancelled.cancel()
+        await cancelled.value
+    }
+
     @Test("the limit of an address counts that address only, and refused connections count nowhere")
     func address() throws {
         let clients = ClientConnections(ClientConnections.Limits(total: 5, perAddress: 2), logger: Self.quiet)

@@ -21,17 +21,37 @@ final class FaultClient: Sendable {
         var isCaughtUp: Bool { answer.map { $0 < noted } ?? false }
         /// The state of the connection, for failure messages.
         var status = "has not begun"
+        /// The gateway of the present connection, or of the next one.
+        var gateway: Int
+        /// The moment of the last change.
+        var lastChange: ContinuousClock.Instant?
+        /// The times without a change that were longer than ``FaultClient/longPause``.
+        var pauses: [Range<ContinuousClock.Instant>] = []
+
+        /// Notes the moment of a change.
+        mutating func changed(at now: ContinuousClock.Instant) {
+            if let last = lastChange, now - last > FaultClient.longPause { pauses.append(last..<now) }
+            lastChange = now
+        }
     }
+
+    /// The time without a change that is noted.
+    static let longPause = Duration.milliseconds(500)
+    /// The time within which a silent gateway must answer.
+    private static let patience = Duration.seconds(3)
 
     let user: TestUser
     private let recorder: Recorder
     private let state: ObservedState<State>
     private let keeper = Mutex<Task<Void, Never>?>(nil)
+    private let silence: Duration?
 
-    init(_ user: TestUser, _ recorder: Recorder) {
+    /// - Parameter silence: The time without a packet after which the gateway is tested. nil: never.
+    init(_ user: TestUser, _ recorder: Recorder, silence: Duration? = nil) {
         self.user = user
         self.recorder = recorder
-        state = ObservedState(State(record: ClientRecord(of: user.user, recorder)))
+        self.silence = silence
+        state = ObservedState(State(record: ClientRecord(of: user.user, recorder), gateway: user.gateway))
     }
 
     /// Connects, and stays connected until ``stop()``.
@@ -50,6 +70,22 @@ final class FaultClient: Sendable {
     var socket: ProtocolSocket? { state.change { $0.isCaughtUp ? $0.socket : nil } }
     var views: [History.View] { state.change { Array($0.record.views.values) } }
     var status: String { state.change { $0.status } }
+    /// The REST client of the gateway that the socket uses.
+    var rest: ProtocolClient { user.app.system.client(state.change { $0.gateway }, user.version) }
+
+    /// The times without a change that were longer than ``longPause``, including the present one.
+    var pauses: [Range<ContinuousClock.Instant>] {
+        state.change { state in
+            var copy = state
+            copy.changed(at: .now)
+            return copy.pauses
+        }
+    }
+
+    /// Waits until the client has received a change after a moment.
+    func isServed(after moment: ContinuousClock.Instant, within limit: Duration) async -> Bool {
+        await state.first(within: limit) { ($0.lastChange ?? moment) > moment ? true : nil } ?? false
+    }
 
     /// Waits until the client is connected and has caught up.
     func caughtUp(within limit: Duration) async -> Bool {
@@ -76,9 +112,11 @@ final class FaultClient: Sendable {
     // MARK: Connections
 
     private func keepConnected() async {
-        var gateway = user.gateway
         while !Task.isCancelled {
-            state.change { $0.status = "opens a socket to gateway \(gateway)" }
+            let gateway = state.change { state in
+                state.status = "opens a socket to gateway \(state.gateway)"
+                return state.gateway
+            }
             let handshakeBegan = ContinuousClock.now
             do {
                 let socket = try await user.app.system.client(gateway, user.version)
@@ -92,7 +130,7 @@ final class FaultClient: Sendable {
                 }
                 try? await Task.sleep(for: .milliseconds(.random(in: 50...200)))
             }
-            gateway += 1
+            state.change { $0.gateway += 1 }
         }
     }
 
@@ -115,6 +153,7 @@ final class FaultClient: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.consume(packets) }
             group.addTask { await self.catchUp(socket, from: last) }
+            if let silence { group.addTask { await self.watch(socket, silence) } }
             await group.waitForAll()
         }
         state.change { state in
@@ -155,6 +194,19 @@ final class FaultClient: Sendable {
         }
     }
 
+    /// Leaves a gateway that is silent and does not answer, as docs/protocol.md demands.
+    private func watch(_ socket: ProtocolSocket, _ silence: Duration) async {
+        while !Task.isCancelled {
+            let before = socket.receivedCount
+            if (try? await socket.waitForClose(deadline: .now + silence)) != nil { return }
+            guard socket.receivedCount == before,
+                (try? await socket.request("Counter.read", deadline: .now + Self.patience)) == nil
+            else { continue }
+            note("leaves a silent gateway")
+            return await socket.abort()
+        }
+    }
+
     private func note(_ line: String) { recorder.journal?.write("\(user.user) \(line)") }
 
     // MARK: Packets
@@ -163,7 +215,11 @@ final class FaultClient: Sendable {
         for await packet in packets {
             if recorder.journal != nil { note(packet.journalLine(at: .now)) }
             // Later packets are queued during the load.
-            if let new = state.change({ $0.record.note(packet) }) { await list(new) }
+            let new = state.change { state in
+                if packet.type == "change" || packet.type == "operation" { state.changed(at: .now) }
+                return state.record.note(packet)
+            }
+            if let new { await list(new) }
             state.change { $0.noted = packet.index + 1 }
         }
     }
@@ -171,7 +227,8 @@ final class FaultClient: Sendable {
     /// Loads a conversation's messages. Messages from before the user was added are not sent as packets.
     private func list(_ id: String) async {
         for _ in 0..<100 where !Task.isCancelled {
-            if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil),
+            if let answer = try? await rest.call(
+                "GET", layerPath(id) + "/messages?page_size=100", token: user.token, deadline: .now + .seconds(5)),
                 answer.isSuccess || answer.status == 404
             {
                 let positions = (answer.json.array ?? []).compactMap { $0["position"].int }

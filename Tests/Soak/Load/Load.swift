@@ -16,6 +16,9 @@ struct Load: Sendable {
         var conversations = 6
         /// The pause between two operations of one user, in milliseconds.
         var pause = 20...120
+        /// The time without a packet after which a client tests its gateway, and leaves it if nothing is answered. nil:
+        /// clients stay until the connection is lost.
+        var silence: Duration?
     }
 
     let app: TestApp
@@ -38,7 +41,7 @@ struct Load: Sendable {
         let app = try await system.app()
         try await prepare(app)
         let users = try await signIn(size.users, to: app)
-        let clients = users.map { FaultClient($0, recorder) }
+        let clients = users.map { FaultClient($0, recorder, silence: size.silence) }
         for client in clients { client.start() }
         for client in clients where await !client.caughtUp(within: Waiting.limit) {
             throw LoadError("\(client.user.user) could not connect")
@@ -193,7 +196,7 @@ struct Load: Sendable {
                     "Message.create", objectID: id, data: body, deadline: .now + .seconds(5))
                 return Outcome(answer.isSuccess, answer.errorID)
             }
-            let answer = try await client.user.client.call(
+            let answer = try await client.rest.call(
                 "POST", layerPath(id) + "/messages", body: body, token: client.user.token, deadline: .now + .seconds(5))
             return Outcome(answer.isSuccess, answer.errorID)
         }
@@ -233,7 +236,7 @@ struct Load: Sendable {
 
     private func read(_ id: String, as client: FaultClient, _ generator: inout SeededGenerator) async {
         guard
-            let answer = try? await client.user.client.call(
+            let answer = try? await client.rest.call(
                 "GET", layerPath(id) + "/messages?page_size=5", token: client.user.token, deadline: .now + .seconds(5)),
             let messages = answer.json.array?.compactMap({ $0["id"].string }), !messages.isEmpty
         else { return }
@@ -244,7 +247,7 @@ struct Load: Sendable {
 
     private func list(as client: FaultClient) async {
         await record(.list, in: "", as: client, attempts: 3) {
-            let answer = try await client.user.client.call(
+            let answer = try await client.rest.call(
                 "GET", "/conversations?page_size=20", token: client.user.token, deadline: .now + .seconds(10))
             return Outcome(answer.isSuccess, answer.errorID)
         }
@@ -290,7 +293,7 @@ struct Load: Sendable {
     ) async {
         let name = UUID().uuidString
         await record(action, in: id, as: client, attempts: attempts) {
-            let answer = try await client.user.client.call(
+            let answer = try await client.rest.call(
                 method, path, body: body, token: client.user.token, headers: ["Strata-Mutation": name],
                 deadline: .now + .seconds(5))
             return Outcome(answer.isSuccess, answer.errorID)
@@ -322,6 +325,8 @@ struct Load: Sendable {
             // A refusal does not exclude that an earlier attempt without an answer was applied.
             case .refused?, .wrong?: outcome = isOpen ? .unknown : .refused
             case .open?, .broken?, nil:
+                // The end of the load interrupts attempts.
+                if !Task.isCancelled { recorder.noteOpenAttempt(isAnswered: answer != nil) }
                 isOpen = true
                 continue
             }

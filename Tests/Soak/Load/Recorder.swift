@@ -8,6 +8,8 @@ final class Recorder: Sendable {
     private struct State {
         var operations: [History.Operation] = []
         var acknowledged = 0
+        var unavailable = 0
+        var unanswered = 0
         var typing: [History.Typing] = []
         var faults: [String] = []
         var hostile: [Hostility: Int] = [:]
@@ -34,6 +36,12 @@ final class Recorder: Sendable {
         state.change { state in
             state.operations.append(operation)
             if operation.outcome == .acknowledged { state.acknowledged += 1 }
+        }
+    }
+    /// Records an attempt that left its outcome open.
+    func noteOpenAttempt(isAnswered: Bool) {
+        state.change { state in
+            if isAnswered { state.unavailable += 1 } else { state.unanswered += 1 }
         }
     }
     func add(_ typing: History.Typing) { state.change { $0.typing.append(typing) } }
@@ -81,6 +89,9 @@ final class Recorder: Sendable {
             }
         }
     }
+
+    /// The number of attempts that were answered with "try again", and of those that were not answered.
+    var openAttempts: (unavailable: Int, unanswered: Int) { state.change { ($0.unavailable, $0.unanswered) } }
 
     /// Returns the history of the run, with the final state of the system.
     func history(views: [History.View], conversations: [History.Conversation]) -> History {

@@ -118,7 +118,8 @@ struct DevSystemTests {
             try await stage.system.start()
             let state = try stage.state
             #expect(state.instances(of: "postgres").map(\.name) == ["postgres", "postgres-2"])
-            let list = try #require(DatabaseList(try #require(state.databases)))
+            let text = try #require(state.databases)
+            let list = try #require(DatabaseList(text))
             #expect(list.databases.map { "\($0.name)" } == ["main", "db2"])
             #expect(list.databases[0].url == state.databaseURL)
             for (name, url) in list.databases {
