@@ -116,9 +116,12 @@ struct ReplayPlanTests {
         if case .reportPositions(let positions, _) = plan.nextStep(joined: [id]) {
             #expect(positions.map(\.id) == [id])
         } else {
-            Issue.record("an unchanged conversation is attached")
+            Issue.record("the conversation is not attached")
         }
-        guard case .join(let new) = plan.nextStep(joined: []) else { return Issue.record("the channel is subscribed") }
+        guard case .join(let new) = plan.nextStep(joined: []) else {
+            Issue.record("the channel is not subscribed")
+            return
+        }
         #expect(new == [id])
         plan.scheduleRead(of: new)
         #expect(plan.pendingCursors == [id: Position(9)])
