@@ -33,9 +33,8 @@ struct DeferringTests {
         let baseline = Baseline(
             entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(5000), isComplete: true)
         _ = catchUp.begin()
-        _ = catchUp.handle(.listening)
-        _ = catchUp.handle(.baseline(baseline, took: .zero))
-        let effects = catchUp.handle(.listening)
+        _ = catchUp.handle(.listeningToList(entries.map(\.id)))
+        let effects = catchUp.handle(.baseline(baseline, took: .zero))
         return (catchUp, effects)
     }
 

@@ -83,6 +83,8 @@ final class FakeConversations: Sendable {
     private func router(_ logger: Logger) -> CallRouter {
         var router = CallRouter(logger: logger)
         router.register(ConversationsAPI.baseline) { request, _ in
+            // The list has the baseline's conversations.
+            if request.listedOnly { return (try? self.answers.withLock { $0.baseline }()) ?? ProtoBaselineResponse() }
             let answer = self.answers.withLock { answers in
                 answers.baselines += 1
                 answers.asked = request

@@ -355,6 +355,26 @@ struct ReadBaseline: PostgresQuery {
     }
 }
 
+/// Reads the ids of all conversations on a user's list.
+struct ReadListed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+
+    static let statement = Statement(
+        "sync.listed",
+        sql: """
+            SELECT l.id
+            FROM unnest(conversations.page_by_creation(
+                $1, $2, NULL, 'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff')) l(id)
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
+
+    struct Row: Decodable {
+        let id: ConversationID
+    }
+}
+
 /// ``ReadBaseline`` with the epoch.
 ///
 /// The epoch is read on the same connection, after the rest. So it belongs to the database that was read, even if

@@ -36,6 +36,7 @@ struct SyncHandler: CallHandler {
     private func baseline(_ request: ProtoBaselineRequest, in context: RPCContext) async throws -> ProtoBaselineResponse
     {
         let caller = try Caller(app: request.appID, user: request.userID, context)
+        if request.listedOnly { return try await listed(for: caller) }
         let since = PostgresTimestamp(microseconds: request.since)
         let rows: [ReadBaseline.Row]
         var epoch: ReplayBaseline.Row?
@@ -85,6 +86,11 @@ struct SyncHandler: CallHandler {
             if !isCertain { response.complete = false }
         }
         return response
+    }
+
+    private func listed(for caller: Caller) async throws -> ProtoBaselineResponse {
+        let rows = try await database.runExclusive(ReadListed(app: caller.app, user: caller.user), for: caller)
+        return .with { $0.entries = rows.map { row in .with { $0.conversationID = Data(row.id) } } }
     }
 
     // MARK: The size limit of an answer

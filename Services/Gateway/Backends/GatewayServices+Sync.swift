@@ -9,6 +9,17 @@ import SwiftProtobuf
 import Sync
 
 extension GatewayServices {
+    /// Returns the conversations on the user's list. A service of an older version adds some that the user has left.
+    func listedConversations(for call: Call) async throws(Failure) -> [ConversationID] {
+        let request = ProtoBaselineRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.listedOnly = true
+        }
+        let answer = try await conversations.call(ConversationsAPI.baseline, with: request, for: call)
+        return try Self.converted { try answer.entries.map { try ConversationID(contract: $0.conversationID) } }
+    }
+
     func baseline(_ origin: BaselineOrigin, for call: Call) async throws(Failure) -> Baseline {
         let request = ProtoBaselineRequest.with {
             $0.appID = call.appData

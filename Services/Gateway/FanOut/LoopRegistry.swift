@@ -153,7 +153,7 @@ package final class LoopRegistry: @unchecked Sendable {
             conversation.members.removeAll { $0.socket === socket }
             if forgetIfEmpty(conversation) { released.append(conversation.id) }
         }
-        socket.registration.conversations = []
+        socket.registration.removeConversations()
         if !released.isEmpty { fanOut.releaseConversations(released, for: self) }
     }
 
@@ -173,7 +173,7 @@ package final class LoopRegistry: @unchecked Sendable {
                     conversation.lastMessages.lastUpdate(for: member.registration.key.user), member.skip))
             socket.membershipChanged(.left(conversation.id, record))
         }
-        socket.registration.conversations.removeAll { $0 === conversation }
+        socket.registration.remove(conversation.id)
         if forgetIfEmpty(conversation) { fanOut.releaseConversations([conversation.id], for: self) }
     }
 
@@ -220,13 +220,13 @@ package final class LoopRegistry: @unchecked Sendable {
         guard let conversation = conversations[point.id] else { return true }
         guard conversation.cursor.admits(readTo: point.position, fanOutLast: point.fanOutLast) else { return false }
         conversation.messageCount = max(conversation.messageCount, point.messageCount)
-        guard !registration.conversations.contains(where: { $0 === conversation }) else { return true }
+        guard !registration.isIn(point.id) else { return true }
         conversation.members.append(
             Member(
                 socket: socket, registration: registration, countState: MemberCounts(point.counts),
                 skip: point.position,
                 isHidden: point.isHidden))
-        registration.conversations.append(conversation)
+        registration.insert(conversation)
         return true
     }
 

@@ -72,7 +72,8 @@ package final class Registration: @unchecked Sendable {
     /// The time at which the socket opened, by the monotonic clock.
     package let since: NIODeadline
 
-    var conversations: [LoopRegistry.LocalConversation] = []
+    /// The conversations that the socket is in, sorted by id.
+    private(set) var conversations: [LoopRegistry.LocalConversation] = []
     /// The position up to which entries of the user's own log were sent or deferred. nil while the socket is not
     /// attached.
     package internal(set) var userPosition: Position?
@@ -92,10 +93,36 @@ package final class Registration: @unchecked Sendable {
     }
 
     /// Returns true if the socket receives the changes of this conversation.
-    package func isIn(_ id: ConversationID) -> Bool { conversations.contains { $0.id == id } }
+    package func isIn(_ id: ConversationID) -> Bool { place(of: id).isIn }
 
     /// Returns the loop's position in a conversation that the socket is in.
-    package func position(in id: ConversationID) -> Position? { conversations.first { $0.id == id }?.last }
+    package func position(in id: ConversationID) -> Position? {
+        let place = place(of: id)
+        return place.isIn ? conversations[place.index].last : nil
+    }
+
+    func insert(_ conversation: LoopRegistry.LocalConversation) {
+        let place = place(of: conversation.id)
+        if !place.isIn { conversations.insert(conversation, at: place.index) }
+    }
+
+    func remove(_ id: ConversationID) {
+        let place = place(of: id)
+        if place.isIn { conversations.remove(at: place.index) }
+    }
+
+    func removeConversations() { conversations = [] }
+
+    /// Returns the index of the conversation, or where to insert it. A catch-up attaches thousands of conversations in
+    /// the order of their ids, so that each is appended.
+    private func place(of id: ConversationID) -> (index: Int, isIn: Bool) {
+        var (low, high) = (0, conversations.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if conversations[middle].id.rawValue < id.rawValue { low = middle + 1 } else { high = middle }
+        }
+        return (low, low < conversations.count && conversations[low].id == id)
+    }
 
     /// The time of the first deferred entry of the user's own log.
     package var firstDeferredChangeTime: Timestamp? { deferredUserChanges.first?.createdAt }

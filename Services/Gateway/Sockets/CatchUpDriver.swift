@@ -61,6 +61,11 @@ struct CatchUpDriver {
     ///   if the socket is closing, or if the database epoch has changed.
     private mutating func perform(_ effect: CatchUp.Effect) async throws -> CatchUp.Event? {
         switch effect {
+        case .listenToList:
+            let call = GatewayServices.Call(key)
+            let conversations = try await services.opening.inTurn { try await services.listedConversations(for: call) }
+            await listen(to: conversations)
+            return .listeningToList(conversations)
         case .listen(let conversations):
             await listen(to: conversations)
             return .listening

@@ -19,6 +19,9 @@ extension CatchUp {
     package enum Event: Sendable {
         /// The subscriptions of ``Effect/listen(_:)`` are confirmed. Publications from now on will be received.
         case listening
+        /// The subscriptions of ``Effect/listenToList`` are confirmed: those to these conversations and to the user's
+        /// channel.
+        case listeningToList([ConversationID])
         /// - took: the time between request and answer.
         case baseline(Baseline, took: Duration)
         case page(LogPage)
@@ -36,6 +39,9 @@ extension CatchUp {
 
     /// An action for the driver. Actions are performed in the order given; only the last one is answered by an event.
     package enum Effect: Sendable {
+        /// Keeps the conversations on the user's list subscribed until the end, and waits until the subscriptions to
+        /// them and to the user's channel are confirmed. Answered by ``Event/listeningToList(_:)``.
+        case listenToList
         /// Keeps these conversations subscribed until the end, and waits until the subscriptions to them and to the
         /// user's channel are confirmed. Answered by ``Event/listening``.
         case listen([ConversationID])

@@ -17,11 +17,11 @@ package import StrataModel
 package struct CatchUp: Sendable {
     /// The effect whose answer is expected.
     private enum State {
-        /// Subscribing to the user's own channel, which announces conversations that the user is added to after the
-        /// baseline has been read.
-        case subscribingUser
+        /// Subscribing to the conversations on the user's list, and to the user's own channel, which announces
+        /// conversations that the user is added to later.
+        case subscribing
         case asking(isRepeated: Bool)
-        /// Subscribing to the plan's initial conversations, or to those that the user was added to since.
+        /// Subscribing to the conversations of a catch-up that joins them, or to those that were not on the list.
         case joining([ConversationID], isFirst: Bool)
         case reading
         /// Sending the items read so far, so that the memory for the next look-up replaces theirs.
@@ -59,14 +59,13 @@ package struct CatchUp: Sendable {
     private let reason: Reason
     private let user: UserID
     private let width: Int
-    private var state = State.subscribingUser
+    private var state = State.subscribing
     private var plan: ReplayPlan
     /// The plan to resume from if a service call fails: everything before it has been sent, and nothing after it.
     private var checkpoint: ReplayPlan
     private var outcome = Outcome()
-    /// Conversations that stay subscribed during the catch-up. A conversation can occur more than once; each occurrence
-    /// counts.
-    package private(set) var joined: [ConversationID] = []
+    /// Conversations that stay subscribed during the catch-up.
+    private var joined: Set<ConversationID> = []
     private var step = StepInHand()
     private var patience = Patience()
 
@@ -105,9 +104,9 @@ package struct CatchUp: Sendable {
     // MARK: Events
 
     package mutating func begin() -> [Effect] {
-        if case .joined = reason { return [join(plan.members, isFirst: true)] }
-        state = .subscribingUser
-        return [.listen([])]
+        if case .joined = reason { return [join(plan.members(except: []), isFirst: true)] }
+        state = .subscribing
+        return [.listenToList]
     }
 
     package mutating func handle(_ event: Event) -> [Effect] {
@@ -115,7 +114,9 @@ package struct CatchUp: Sendable {
         case (.ended, _): return []
         case (.lookingUp(let id), .failed(let failure)): return lookUpFailed(failure, of: id)
         case (_, .failed(let failure)): return failed(failure)
-        case (.subscribingUser, .listening): return [ask(isRepeated: false)]
+        case (.subscribing, .listeningToList(let conversations)):
+            joined.formUnion(conversations)
+            return [ask(isRepeated: false)]
         case (.asking(let isRepeated), .baseline(let baseline, let took)):
             return handleBaseline(baseline, took: took, isRepeated: isRepeated)
         case (.joining(_, isFirst: true), .listening): return nextStep()
@@ -156,12 +157,12 @@ package struct CatchUp: Sendable {
         if case .opened = reason, !isRepeated, took > CatchUpTiming.promptBaseline { return [ask(isRepeated: true)] }
         plan = ReplayPlan(baseline, width: width)
         outcome = Outcome(isComplete: baseline.isComplete, epoch: baseline.epoch, asOf: baseline.asOf)
-        return [.learn(baseline.asOf, epoch: baseline.databaseEpoch), join(plan.members, isFirst: true)]
+        return [.learn(baseline.asOf, epoch: baseline.databaseEpoch)] + nextStep()
     }
 
     private mutating func join(_ conversations: [ConversationID], isFirst: Bool) -> Effect {
         state = .joining(conversations, isFirst: isFirst)
-        joined += conversations
+        joined.formUnion(conversations)
         return .listen(conversations)
     }
 
@@ -200,7 +201,7 @@ package struct CatchUp: Sendable {
     /// resumes from the checkpoint.
     private mutating func failed(_ failure: Failure) -> [Effect] {
         switch state {
-        case .subscribingUser, .asking, .ended: return end(.failed(failure))
+        case .subscribing, .asking, .ended: return end(.failed(failure))
         default: break
         }
         if reason.isReplay { return end(.failed(failure)) }
@@ -219,8 +220,9 @@ package struct CatchUp: Sendable {
 
     private mutating func handlePage(_ page: LogPage) -> [Effect] {
         plan.releaseWhatIsNamed(in: page)
-        let page = plan.deferConversations(from: plan.due(page), for: user)
-        step = StepInHand(page: page, pieces: page.entries.map { .entry($0) }[...])
+        let due = plan.deferConversations(from: plan.due(page), for: user)
+        plan.wait(for: page)
+        step = StepInHand(page: due, pieces: due.entries.map { .entry($0) }[...])
         step.views = ViewLookups(of: step.pieces.compactMap { neededLookUp(for: $0) })
         return continueStep()
     }

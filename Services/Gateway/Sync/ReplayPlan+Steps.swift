@@ -19,22 +19,17 @@ extension ReplayPlan {
 
     /// Returns the next step.
     /// - Parameter joined: the conversations whose channels this catch-up has subscribed to.
-    mutating func nextStep(joined: [ConversationID]) -> Step {
+    mutating func nextStep(joined: Set<ConversationID>) -> Step {
         guard isEverythingRead else {
             admitWaiting()
             return .read(pendingCursors, userAfter: userPosition)
         }
-        // The user was added again to conversations that they had left at the beginning of the catch-up.
-        let new = members.filter { !joined.contains($0) }
+        // Conversations that were not on the user's list at the beginning: the user had deleted them from their devices,
+        // or was added since. They may have changed between the baseline and the subscription.
+        let new = members(except: joined)
         if !new.isEmpty { return .join(new) }
         let unshown = unshown
         if !unshown.isEmpty { return .show(unshown) }
-        // A conversation that the fan-out did not follow may have changed between the baseline and the subscription.
-        let unverified = takeUnverified()
-        if !unverified.isEmpty {
-            scheduleRead(of: unverified)
-            return .read(pendingCursors, userAfter: userPosition)
-        }
         return .reportPositions(memberPositions, user: userPosition)
     }
 

@@ -27,8 +27,6 @@ package struct ReplayPlan: Sendable {
             var isWaiting = false
             /// True if the conversation has been deferred once. It is not deferred a second time.
             var wasDeferred = false
-            /// True if the log has not been read since the channel was subscribed.
-            var isUnverified: Bool
             var fanOutLast = Position.zero
         }
 
@@ -104,7 +102,7 @@ package struct ReplayPlan: Sendable {
         width = Self.width
         for (id, after) in conversations {
             self.conversations[id] = ConversationProgress(
-                reading: .init(position: after, isUnverified: false), showing: .init(isNeeded: true),
+                reading: .init(position: after), showing: .init(isNeeded: true),
                 counts: UserCounts(excluded: 0, hidden: 0, position: .zero), messageCount: 0, isMember: true)
             reading.insert(id)
         }
@@ -114,12 +112,10 @@ package struct ReplayPlan: Sendable {
     init(_ baseline: Baseline, width: Int = ReplayPlan.width) {
         self.width = width
         for entry in baseline.entries {
-            let isPending = entry.after < entry.position
             conversations[entry.id] = ConversationProgress(
-                reading: .init(position: entry.after, isUnverified: !isPending), counts: entry.counts,
-                messageCount: entry.messageCount,
+                reading: .init(position: entry.after), counts: entry.counts, messageCount: entry.messageCount,
                 isMember: entry.isParticipant)
-            guard isPending else { continue }
+            guard entry.after < entry.position else { continue }
             reading.insert(entry.id)
             if let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
         }
@@ -137,23 +133,22 @@ package struct ReplayPlan: Sendable {
     // MARK: Logs to read
 
     /// Returns the conversations that match, sorted, so that the result does not depend on the dictionary's order.
-    private func ids(where isWanted: (ConversationProgress) -> Bool) -> [ConversationID] {
-        conversations.filter { isWanted($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
+    private func ids(
+        except left: Set<ConversationID> = [], where isWanted: (ConversationProgress) -> Bool
+    ) -> [ConversationID] {
+        conversations.compactMap { isWanted($0.value) && !left.contains($0.key) ? $0.key : nil }
+            .sorted { $0.rawValue < $1.rawValue }
     }
 
-    var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
+    /// Returns the conversations to attach, apart from those in the set.
+    func members(except joined: Set<ConversationID>) -> [ConversationID] {
+        ids(except: joined) { $0.isMember && !$0.isAttached }
+    }
     var isEverythingRead: Bool { !isUserLogPending && reading.isEmpty && waiting.isEmpty && deferred.isEmpty }
     /// The logs to read now, with the positions to read after. Waiting logs hold nothing earlier.
     var pendingCursors: [ConversationID: Position] { reading.reduce(into: [:]) { $0[$1] = position(of: $1) } }
     var memberPositions: [(id: ConversationID, position: Position)] {
         ids(where: \.isAttachable).map { ($0, position(of: $0)) }
-    }
-
-    /// Returns the members whose logs have not been read since their channels were subscribed. Each is returned once.
-    mutating func takeUnverified() -> [ConversationID] {
-        let ids = conversations.filter { $0.value.reading.isUnverified && $0.value.isMember }.map(\.key)
-        for id in ids { conversations[id]?.reading.isUnverified = false }
-        return ids
     }
 
     /// Starts reading the waiting logs whose time has come.
@@ -186,6 +181,21 @@ package struct ReplayPlan: Sendable {
             let end = page.entries.firstIndex(where: { $0.createdAt.map { $0 >= horizon } ?? false })
         else { return page }
         return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, counts: page.counts)
+    }
+
+    /// Stops reading the logs whose next entry on the page is not ``due(_:)``, until the time of that entry. Reading them
+    /// for each further page would cost quadratic time for thousands of conversations with changes at different times.
+    mutating func wait(for page: LogPage) {
+        guard let horizon = waiting.last?.startsAt else { return }
+        var later: [ConversationID: Timestamp] = [:]
+        for case .change(let change) in page.entries where change.createdAt >= horizon {
+            let id = change.conversationID
+            if later[id] == nil, reading.contains(id) { later[id] = change.createdAt }
+        }
+        guard !later.isEmpty else { return }
+        for id in later.keys { setWaiting(id) }
+        waiting += later.map { ($0.key, $0.value) }
+        waiting.sort { $0.startsAt > $1.startsAt }
     }
 
     // MARK: Deferred conversations

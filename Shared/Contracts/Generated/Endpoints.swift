@@ -94,7 +94,7 @@ public enum ConversationsAPI {
         220, effect: .repeatable)
 
     /// Returns the current heads of one user's logs, and those a margin before a given time: the beginning of a
-    /// socket's catch-up.
+    /// socket's catch-up. Or only the ids of the conversations on the user's list.
     public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30, effect: .read)
     /// Returns the log entries after given positions that one user must receive, merged by time: at most 1000, with the
     /// user's current counts.

@@ -1958,6 +1958,9 @@ public nonisolated struct ProtoBaselineRequest: Sendable {
 
   public var notBefore: Int64 = 0
 
+  /// The answer has an entry with only its id for each conversation on the user's list, and nothing else. Older services ignore this field.
+  public var listedOnly: Bool = false
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -6852,7 +6855,7 @@ nonisolated extension ProtoLogCursor: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BaselineRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}since\0\u{4}E\u{3}wants_epoch\0\u{1}recent\0\u{3}not_before\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}since\0\u{4}E\u{3}wants_epoch\0\u{1}recent\0\u{3}not_before\0\u{3}listed_only\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6866,6 +6869,7 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 200: try { try decoder.decodeSingularBoolField(value: &self.wantsEpoch) }()
       case 201: try { try decoder.decodeSingularInt64Field(value: &self.recent) }()
       case 202: try { try decoder.decodeSingularInt64Field(value: &self.notBefore) }()
+      case 203: try { try decoder.decodeSingularBoolField(value: &self.listedOnly) }()
       default: break
       }
     }
@@ -6890,6 +6894,9 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
     if self.notBefore != 0 {
       try visitor.visitSingularInt64Field(value: self.notBefore, fieldNumber: 202)
     }
+    if self.listedOnly != false {
+      try visitor.visitSingularBoolField(value: self.listedOnly, fieldNumber: 203)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6900,6 +6907,7 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.wantsEpoch != rhs.wantsEpoch {return false}
     if lhs.recent != rhs.recent {return false}
     if lhs.notBefore != rhs.notBefore {return false}
+    if lhs.listedOnly != rhs.listedOnly {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -217,6 +217,7 @@ private struct Scene {
                     as: "ana", since: StrataModel.Timestamp(microseconds: lately.microseconds - age * 1_000_000))
             }
         }
+        try await body("listed") { _ = try await calls.baseline(as: "ana", since: lately) { $0.listedOnly = true } }
         // Run the statement directly, because the call caches its answer for half a second.
         try await body("heads") {
             _ = try await calls.database.runExclusive(

@@ -154,6 +154,11 @@ extension StoreTests {
                 try await calls.delete(hidden, by: "ana", .myDevices)
                 let view = try await calls.get(stays)
                 let log = try calls.publishedChanges(of: stays)
+                let listed = try await calls.baseline(as: "ana", since: view.conversation.createdAt) {
+                    $0.listedOnly = true
+                }
+                #expect(Set(listed.entries.map(\.conversationID)) == [Data(stays), Data(left)])
+                #expect(listed.entries.allSatisfy { $0.position == 0 })
                 let now = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: 0))
                 #expect(now.complete && now.userPosition == 1 && now.userAfter == 0)
                 func entry(_ id: ConversationID) -> ProtoBaselineResponse.Entry? {

@@ -430,6 +430,11 @@ final class LogService {
         return numbers
     }
 
+    /// Returns the conversations on the user's list.
+    func listed(of user: Int) -> [ConversationID] {
+        conversations.indices.filter { isListed($0, for: user) }.map { ids[$0] }
+    }
+
     /// Returns the baseline like the statement `sync.recent_baseline` (Services/Conversations).
     func baseline(of user: Int, recent: Duration, notBefore begin: Timestamp) -> Baseline {
         let now = Timestamp(simulation.now)

@@ -57,7 +57,8 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
 
     private func perform(_ effect: CatchUp.Effect) {
         switch effect {
-        case .listen(let conversations): listen(to: conversations)
+        case .listenToList: listenToList()
+        case .listen(let conversations): listen(to: conversations, then: .listening)
         case .askBaseline(let since, let margin): askBaseline(since: since, margin: margin)
         case .learn(let time, _):
             if sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
@@ -82,11 +83,20 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         }
     }
 
-    private func listen(to conversations: [ConversationID]) {
+    private func listenToList() {
+        world.call(from: gateway.services, "list at the log") { [user = socket.user] in
+            $0.listed(of: user)
+        } then: { [self] ids in
+            guard let ids else { return handle(.failed(.unavailable)) }
+            listen(to: ids, then: .listeningToList(ids))
+        }
+    }
+
+    private func listen(to conversations: [ConversationID], then event: CatchUp.Event) {
         joined += conversations
         onLoop("catch-up joins on registry") { [self] in
             registry.beginJoining(conversations, app: LogService.app)
-            gateway.confirmation(of: conversations, user: socket.user) { [self] in handle(.listening) }
+            gateway.confirmation(of: conversations, user: socket.user) { [self] in handle(event) }
         }
     }
 
