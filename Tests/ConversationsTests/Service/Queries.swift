@@ -111,6 +111,7 @@ enum Queries {
             ReadChanges(conversation: conversation, after: 1, limit: 1, users: ["ana"], maxBytes: 1),
             unread: ["m_deleted", "m_present"]),
         QueryCheck(ReadBaseline(app: app, user: user, since: time)),
+        QueryCheck(ReadListed(app: app, user: user)),
         QueryCheck(RecentBaseline(app: app, user: user, recent: 1, notBefore: time)),
         QueryCheck(
             ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", walEnd: 1)),
