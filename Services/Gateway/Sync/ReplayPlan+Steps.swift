@@ -24,8 +24,8 @@ extension ReplayPlan {
             admitWaiting()
             return .read(pendingCursors, userAfter: userPosition)
         }
-        // Conversations that were not on the user's list at the beginning: the user had deleted them from their devices,
-        // or was added since. They may have changed between the baseline and the subscription.
+        // Conversations that were not on the user's list at the beginning: the user had deleted them from their
+        // devices, or was added since. They may have changed between the baseline and the subscription.
         let new = members(except: joined)
         if !new.isEmpty { return .join(new) }
         let unshown = unshown

@@ -183,8 +183,9 @@ package struct ReplayPlan: Sendable {
         return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, counts: page.counts)
     }
 
-    /// Stops reading the logs whose next entry on the page is not ``due(_:)``, until the time of that entry. Reading them
-    /// for each further page would cost quadratic time for thousands of conversations with changes at different times.
+    /// Stops reading the logs whose next entry on the page is not ``due(_:)``, until the time of that entry. Reading
+    /// them for each further page would cost quadratic time for thousands of conversations with changes at different
+    /// times.
     mutating func wait(for page: LogPage) {
         guard let horizon = waiting.last?.startsAt else { return }
         var later: [ConversationID: Timestamp] = [:]
