@@ -63,7 +63,7 @@ MEASURED = {
     "wal_message": Value(1630, "bytes", "write-ahead log of a message", HERE, "| write-ahead log | 1,630 |"),
     "wal_receipt": Value(961, "bytes", "… of a receipt on its own", HERE, "| write-ahead log | 961 |"),
     "heads_cpu": Value(1.45, "µs", "a change, in the statement that compares heads", HERE, "1.45 µs"),
-    "idle_cpu": Value(8, "µs/s", "an idle connection", BENCH, "| 0.08; in 20 conversations"),
+    "idle_cpu": Value(4, "µs/s", "an idle connection", BENCH, "| 0.04 in both cases"),
     "connection": Value(25, "KB", "memory of an idle connection in 20 conversations", SIZE, "takes 15 to 25 KB in a gateway"),
 }
 LIMITS = {
