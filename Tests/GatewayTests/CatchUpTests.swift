@@ -129,6 +129,34 @@ struct CatchUpTests {
         }
     }
 
+    @Test("a conversation that is not on the user's list is attached as hidden, even if an older service lists it")
+    func olderService() async throws {
+        try await FakeConversations.run { harness, fake in
+            addPendingChanges(to: fake)
+            fake.answers.withLock { answers in
+                answers.isOld = true
+                let baseline = answers.baseline
+                answers.baseline = {
+                    var answer = try baseline()
+                    answer.asOf = 1
+                    answer.entries[0].after = answer.entries[0].position
+                    return answer
+                }
+                let page = answers.page
+                answers.page = { request in
+                    var answer = try await page(request)
+                    answer.numbers[0].isListed = false
+                    return answer
+                }
+            }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await harness.until { _ in ben.socket.requests.replay == nil }
+            let members = try await harness.onLoop { $0.registry.conversations[Fixture.conversation]?.members }
+            #expect(members?.map(\.isHidden) == [true])
+        }
+    }
+
     @Test("pending loop work of a replaced catch-up has no effect", arguments: [true, false])
     func replaced(isReplaced: Bool) async throws {
         try await FakeConversations.run { harness, fake in

@@ -222,6 +222,39 @@ struct DeferringTests {
 
     // MARK: The socket
 
+    @Test("after a failed look-up, the rest of a page is read again before logs that begin later")
+    func repeated() {
+        var catchUp = CatchUp(.opened, for: Fixture.ben, beginning: Fixture.time(0), widths: 2...2)
+        let first = ConversationID.random()
+        let entries = [
+            entry(first, position: 1, after: 0, oldestAt: 1), entry(known, position: 2, after: 0, oldestAt: 3),
+            entry(.random(), position: 1, after: 0, oldestAt: 5), entry(.random(), position: 1, after: 0, oldestAt: 6),
+        ]
+        _ = catchUp.begin()
+        _ = catchUp.handle(.listeningToList(entries.map(\.id)))
+        var effects = catchUp.handle(
+            .baseline(
+                Baseline(
+                    entries: entries, userPosition: Position(1), userAfter: .zero, asOf: Fixture.time(5000),
+                    isComplete: true), took: .zero))
+        #expect(cursors(effects) == [first: .zero, known: .zero])
+        let own = UserChange(
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(2),
+            content: .conversationHidden(new, upTo: Position(1), wholly: false))
+        effects = catchUp.handle(
+            .page(
+                LogPage(
+                    entries: [
+                        .change(change(1, of: first, at: 1)), .userChange(own), .change(change(1, of: known, at: 3)),
+                        .change(change(2, of: known, at: 9)),
+                    ], reachesHeads: true, counts: [:])))
+        #expect(sent(effects)?.changes.map(\.position) == [Position(1)])
+        effects = catchUp.handle(.sent)
+        #expect(lookedUp(effects) == [new])
+        _ = catchUp.handle(.failed(.unavailable))
+        #expect(cursors(catchUp.handle(.rested))?[known] == .zero)
+    }
+
     @Test("packets of a replay have no later time than the deferred conversations")
     func stamps() async throws {
         let harness = try await GatewayHarness()

@@ -36,6 +36,8 @@ final class FakeConversations: Sendable {
         var blocks: (own: [String], others: [String]) = ([], [])
         /// The metadata of a conversation, and its size in an answer. nil: it does not fit into any answer.
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int)? = { _ in ([], 0) }
+        /// True if the user's list is answered with the baseline, as by a service that does not know the request.
+        var isOld = false
         var baselines = 0
         var asked: ProtoBaselineRequest?
         var pages = 0
@@ -83,8 +85,14 @@ final class FakeConversations: Sendable {
     private func router(_ logger: Logger) -> CallRouter {
         var router = CallRouter(logger: logger)
         router.register(ConversationsAPI.baseline) { request, _ in
-            // The list has the baseline's conversations.
-            if request.listedOnly { return (try? self.answers.withLock { $0.baseline }()) ?? ProtoBaselineResponse() }
+            let (baseline, isOld) = self.answers.withLock { ($0.baseline, $0.isOld) }
+            if request.listedOnly {
+                // The list has the baseline's conversations.
+                guard let answer = try? baseline() else { return ProtoBaselineResponse() }
+                if isOld { return answer }
+                let ids = answer.entries.map(\.conversationID)
+                return .with { $0.entries = ids.map { id in .with { $0.conversationID = id } } }
+            }
             let answer = self.answers.withLock { answers in
                 answers.baselines += 1
                 answers.asked = request

@@ -346,7 +346,7 @@ struct ReplayPlanTests {
     /// Returns a plan for conversations with one change each. A change's position is also its time in seconds.
     private func crowd(_ seconds: [Int64], width: Int) -> (plan: ReplayPlan, ids: [ConversationID]) {
         let ids = seconds.map { _ in ConversationID.random() }
-        return (ReplayPlan(baseline(of: ids, seconds), width: width), ids)
+        return (ReplayPlan(baseline(of: ids, seconds), widths: width...width), ids)
     }
 
     private func baseline(of ids: [ConversationID], _ seconds: [Int64]) -> Baseline {

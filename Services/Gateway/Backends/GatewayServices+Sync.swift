@@ -9,7 +9,8 @@ import SwiftProtobuf
 import Sync
 
 extension GatewayServices {
-    /// Returns the conversations on the user's list. A service of an older version adds some that the user has left.
+    /// Returns the conversations on the user's list, including those that the user has left, but none if the service
+    /// has an older version. It answers with the baseline, which has a time and conversations that are not on the list.
     func listedConversations(for call: Call) async throws(Failure) -> [ConversationID] {
         let request = ProtoBaselineRequest.with {
             $0.appID = call.appData
@@ -17,6 +18,7 @@ extension GatewayServices {
             $0.listedOnly = true
         }
         let answer = try await conversations.call(ConversationsAPI.baseline, with: request, for: call)
+        guard answer.asOf == 0 else { return [] }
         return try Self.converted { try answer.entries.map { try ConversationID(contract: $0.conversationID) } }
     }
 

@@ -43,8 +43,7 @@ package struct CatchUp: Sendable {
     }
 
     /// The minimum number of changes that one read requests. A read accesses all logs that are read together, so it
-    /// requests at least as many changes as there are logs. 10,000 messages in 1,000 conversations take 10 reads
-    /// instead of 80.
+    /// requests at least as many changes as there are logs.
     static let pageSize = 128
     /// The number of reads, one page each, after which a catch-up that has not reached the present ends with
     /// ``End/tooMuch``.
@@ -58,7 +57,7 @@ package struct CatchUp: Sendable {
 
     private let reason: Reason
     private let user: UserID
-    private let width: Int
+    private let widths: ClosedRange<Int>
     private var state = State.subscribing
     private var plan: ReplayPlan
     /// The plan to resume from if a service call fails: everything before it has been sent, and nothing after it.
@@ -70,8 +69,9 @@ package struct CatchUp: Sendable {
     private var patience = Patience()
 
     private struct StepInHand {
-        /// The page that is worked on; nil if the step sends conversations that no entry shows.
-        var page: LogPage?
+        /// The page that was read, and the part of it that is worked on; nil if the step sends conversations that no
+        /// entry shows.
+        var page: (read: LogPage, due: LogPage)?
         var pieces: ArraySlice<Piece> = []
         /// The conversations that the pieces need.
         var views = ViewLookups(of: [])
@@ -89,11 +89,13 @@ package struct CatchUp: Sendable {
     /// - Parameters:
     ///   - user: the socket's user.
     ///   - beginning: the time from which changes are sent that the client did not request.
-    ///   - width: the number of logs that are read together, at least one.
-    package init(_ reason: Reason, for user: UserID, beginning: Timestamp, width: Int = ReplayPlan.width) {
+    ///   - widths: the bounds of the number of logs that are read together, at least one.
+    package init(
+        _ reason: Reason, for user: UserID, beginning: Timestamp, widths: ClosedRange<Int> = ReplayPlan.widths
+    ) {
         self.reason = reason
         self.user = user
-        self.width = width
+        self.widths = widths
         plan =
             if case .joined(let conversations) = reason { ReplayPlan(joined: conversations, since: beginning) } else {
                 ReplayPlan()
@@ -155,7 +157,7 @@ package struct CatchUp: Sendable {
     /// that moment may be late, so the baseline is requested again with a margin.
     private mutating func handleBaseline(_ baseline: Baseline, took: Duration, isRepeated: Bool) -> [Effect] {
         if case .opened = reason, !isRepeated, took > CatchUpTiming.promptBaseline { return [ask(isRepeated: true)] }
-        plan = ReplayPlan(baseline, width: width)
+        plan = ReplayPlan(baseline, widths: widths)
         outcome = Outcome(isComplete: baseline.isComplete, epoch: baseline.epoch, asOf: baseline.asOf)
         return [.learn(baseline.asOf, epoch: baseline.databaseEpoch)] + nextStep()
     }
@@ -221,8 +223,7 @@ package struct CatchUp: Sendable {
     private mutating func handlePage(_ page: LogPage) -> [Effect] {
         plan.releaseWhatIsNamed(in: page)
         let due = plan.deferConversations(from: plan.due(page), for: user)
-        plan.wait(for: page)
-        step = StepInHand(page: due, pieces: due.entries.map { .entry($0) }[...])
+        step = StepInHand(page: (page, due), pieces: due.entries.map { .entry($0) }[...])
         step.views = ViewLookups(of: step.pieces.compactMap { neededLookUp(for: $0) })
         return continueStep()
     }
@@ -267,8 +268,10 @@ package struct CatchUp: Sendable {
     }
 
     private mutating func piecesEnded() -> [Effect] {
-        guard let page = step.page else { return stepEnded() }
+        guard let (read, page) = step.page else { return stepEnded() }
         step = StepInHand()
+        // Not before: from a checkpoint within the step, the entries before those of waiting logs are read again.
+        plan.wait(for: read)
         plan.finish(page)
         // The fan-out received changes that the log does not contain. The history may have changed, unless the next
         // reads find them.

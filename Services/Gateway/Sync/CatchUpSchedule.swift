@@ -83,7 +83,7 @@ package struct CatchUpSchedule: Sendable {
     private let session: Session
     /// The time of the socket's opening, by the monotonic clock.
     private let since: NIODeadline
-    private let width: Int
+    private let widths: ClosedRange<Int>
     package private(set) var phase = Phase.waiting
     /// The conversations that the user has come to or left.
     package var membership = Membership()
@@ -96,10 +96,10 @@ package struct CatchUpSchedule: Sendable {
     /// True if a retry of conversations that could not be sent is scheduled.
     package private(set) var isRetryScheduled = false
 
-    package init(_ session: Session, since: NIODeadline, width: Int = ReplayPlan.width) {
+    package init(_ session: Session, since: NIODeadline, widths: ClosedRange<Int> = ReplayPlan.widths) {
         self.session = session
         self.since = since
-        self.width = width
+        self.widths = widths
     }
 
     package var isOpen: Bool { if case .closed = phase { false } else { true } }
@@ -217,7 +217,7 @@ package struct CatchUpSchedule: Sendable {
         attempt += 1
         running = reason
         let beginning = beginning(at: moment)
-        let run = Action.run(CatchUp(reason, for: session.user, beginning: beginning, width: width), attempt: attempt)
+        let run = Action.run(CatchUp(reason, for: session.user, beginning: beginning, widths: widths), attempt: attempt)
         return if case .opened = reason { [.limit(.openingBegins(at: beginning)), run] } else { [run] }
     }
 

@@ -71,11 +71,12 @@ package struct ReplayPlan: Sendable {
     /// The time before which changes are not sent.
     private(set) var begin: Timestamp?
 
-    /// The approximate number of logs that are read together. It equals the number of entries of a page, so that each
-    /// log can have one entry on it. Reading all logs for each page would cost quadratic time for a user who was added
-    /// to thousands of conversations.
-    package static let width = 128
-    private let width: Int
+    /// The bounds of the number of logs that are read together: about half of those that are left. It equals the
+    /// number of entries of a page, so that each log can have one entry on it. Reading all logs for each page would
+    /// cost quadratic time for a user who was added to thousands of conversations; with few, most entries of a page
+    /// would be later than a waiting log. The upper bound is that of a page.
+    package static let widths = 128...1000
+    private let widths: ClosedRange<Int>
     /// Conversations whose logs are being read, because they have, or may have, more changes.
     private var reading: Set<ConversationID> = []
     /// Conversations whose logs are read later, with the time of their first unsent change. The earliest is last.
@@ -92,14 +93,14 @@ package struct ReplayPlan: Sendable {
     /// meanwhile receives these pages again.
     static let maximumDeferredReads = 64
 
-    init() { width = Self.width }
+    init() { widths = Self.widths }
 
     /// Creates a plan for conversations that the user was just added to. It does not read the user's own log: entries
     /// that concern these conversations are sent once they are attached.
     /// - Parameter begin: the time before which changes are not sent.
     init(joined conversations: [ConversationID: Position], since begin: Timestamp? = nil) {
         self.begin = begin
-        width = Self.width
+        widths = Self.widths
         for (id, after) in conversations {
             self.conversations[id] = ConversationProgress(
                 reading: .init(position: after), showing: .init(isNeeded: true),
@@ -108,9 +109,9 @@ package struct ReplayPlan: Sendable {
         }
     }
 
-    /// - Parameter width: the number of logs that are read together, at least one.
-    init(_ baseline: Baseline, width: Int = ReplayPlan.width) {
-        self.width = width
+    /// - Parameter widths: the bounds of the number of logs that are read together, at least one.
+    init(_ baseline: Baseline, widths: ClosedRange<Int> = ReplayPlan.widths) {
+        self.widths = widths
         for entry in baseline.entries {
             conversations[entry.id] = ConversationProgress(
                 reading: .init(position: entry.after), counts: entry.counts, messageCount: entry.messageCount,
@@ -120,7 +121,7 @@ package struct ReplayPlan: Sendable {
             if let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
         }
         deferCreated(baseline)
-        if waiting.count > width {
+        if waiting.count > width(for: waiting.count) {
             waiting.sort { $0.startsAt > $1.startsAt }
             for (id, _) in waiting { setWaiting(id) }
         } else {
@@ -157,6 +158,7 @@ package struct ReplayPlan: Sendable {
         guard !waiting.isEmpty else { return }
         // Admit some logs on each call: the logs that are being read may hold nothing before the next waiting one
         // begins.
+        let width = width(for: reading.count + waiting.count)
         var room = max(width - reading.count, (width + 3) / 4)
         while let next = waiting.last, room > 0 {
             // Admit all logs that begin at the same time together. Otherwise no change of that time could be sent.
@@ -168,6 +170,8 @@ package struct ReplayPlan: Sendable {
             }
         }
     }
+
+    private func width(for left: Int) -> Int { min(max(left / 2, widths.lowerBound), widths.upperBound) }
 
     private mutating func setWaiting(_ id: ConversationID) {
         conversations[id]?.reading.isWaiting = true

@@ -43,7 +43,8 @@ final class SimulatedSocket: @unchecked Sendable {
         self.world = world
         registration = Registration(key: world.log.keys[user], version: .v3, tokenDigest: [], since: home.loop.now)
         let known = CatchUpSchedule.Session(of: world.log.userIDs[user], createdAt: session, replayableSince: session)
-        schedule = CatchUpSchedule(known, since: registration.since, width: world.scenario.logsReadTogether)
+        let width = world.scenario.logsReadTogether
+        schedule = CatchUpSchedule(known, since: registration.since, widths: width...width)
         sequence.opened(at: schedule.beginning(at: moment))
         pipe.becameWritable = { [weak self] in self?.becameWritable() }
         registry.add(self)
