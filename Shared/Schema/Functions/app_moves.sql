@@ -61,7 +61,8 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 RETURN hashtextextended('strata app move ' || p_app::text, 0);
 
 -- Notes the key of a changed row, or refuses the change. Arguments: the app, the column of tables_of_moves, the table,
--- and the columns of its primary key. A session with the setting strata.copying is the command's.
+-- and the columns of its primary key. A session with the setting strata.copying is the command's; with strata.sweeping
+-- it is maintenance, which leaves the rows alone and goes on with other apps.
 CREATE OR REPLACE FUNCTION conversations.track_move() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -99,7 +100,9 @@ BEGIN
     ELSIF move_state = 'moved' AND TG_TABLE_SCHEMA = 'webhooks' THEN
         -- The results of deliveries that were under way. The target delivers again.
         RETURN NULL;
-    ELSIF move_state = 'paused' OR move_state = 'moved' AND TG_OP <> 'DELETE' THEN
+    ELSIF move_state IS NOT NULL AND current_setting('strata.sweeping', true) = 'on' THEN
+        RETURN NULL;
+    ELSIF move_state IN ('paused', 'moved') THEN
         -- Callers repeat statements that fail with this code.
         RAISE EXCEPTION 'the app is being moved to another database' USING ERRCODE = 'lock_not_available';
     END IF;
@@ -148,6 +151,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known record;
 BEGIN
+    -- If an earlier move has left triggers, none is created that would wait for open writers, which note nothing yet.
+    PERFORM pg_advisory_xact_lock(conversations.move_lock(p_app));
     PERFORM FROM conversations.app a WHERE a.id = p_app AND a.deleting_since IS NULL FOR UPDATE;
     IF NOT FOUND THEN RETURN false; END IF;
     SELECT m.state, m.other INTO known FROM conversations.app_move m WHERE m.app_id = p_app;
@@ -279,6 +284,8 @@ BEGIN
             SELECT r.* FROM conversations.app_move_row r
             WHERE r.app_id = p_app ORDER BY r.app_id, r.number LIMIT p_limit) o
         GROUP BY o.relation
+        -- The target finds a conversation's id taken before it gets the conversation's rows.
+        ORDER BY o.relation::regclass <> 'conversations.conversation'::regclass, o.relation
     LOOP
         export_changes.root := noted.relation;
         export_changes.numbers := noted.numbers;
@@ -325,9 +332,9 @@ BEGIN
 END
 $$;
 
--- In the target: writes rows, a JSON array. With `p_keys`, the rows with these keys are replaced; without, rows that
--- exist stay, because later changes of them are noted in the source.
-CREATE OR REPLACE FUNCTION conversations.import_rows(p_root text, p_keys text, p_rows text) RETURNS void
+-- In the target: writes rows of an app, a JSON array. With `p_keys`, the rows with these keys are replaced; without,
+-- rows that exist stay, because later changes of them are noted in the source. Rows of other apps stay in any case.
+CREATE OR REPLACE FUNCTION conversations.import_rows(p_app uuid, p_root text, p_keys text, p_rows text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
@@ -338,6 +345,15 @@ DECLARE
     conditions text;
     is_taken boolean;
     is_app CONSTANT boolean := target = 'conversations.app'::regclass;
+    -- The column by which a row belongs to an app; NULL: no client chooses the ids.
+    owner CONSTANT text := (
+        SELECT min(a.attname) FROM pg_attribute a
+        WHERE a.attrelid = target AND a.attname IN ('app_id', 'conversation_id') AND NOT a.attisdropped);
+    is_foreign CONSTANT text := CASE owner
+        WHEN 'app_id' THEN 'x.app_id <> $2'
+        WHEN 'conversation_id' THEN
+            'EXISTS (SELECT FROM conversations.conversation c WHERE c.id = x.conversation_id AND c.app_id <> $2)'
+        ELSE 'false' END;
 BEGIN
     PERFORM set_config('strata.copying', 'on', true);
     SELECT string_agg(format('%I', a.attname), ', ' ORDER BY a.attnum),
@@ -355,18 +371,16 @@ BEGIN
     IF p_keys IS NOT NULL THEN
         SELECT string_agg(format('x.%I = k.%I', c.name, c.name), ' AND ') INTO conditions
         FROM unnest(key_names) c(name);
-        EXECUTE format('DELETE FROM %s x USING jsonb_populate_recordset(NULL::%s, $1) k WHERE %s',
-            target, target, conditions) USING p_keys::jsonb;
+        EXECUTE format('DELETE FROM %s x USING jsonb_populate_recordset(NULL::%s, $1) k WHERE %s AND NOT (%s)',
+            target, target, conditions, is_foreign) USING p_keys::jsonb, p_app;
     END IF;
     EXECUTE format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s '
         'FROM jsonb_populate_recordset(NULL::%s, $1) r ON CONFLICT DO NOTHING', target, names, vals, target)
     USING p_rows::jsonb;
     -- Clients choose ids. Of two apps in one database, only one can have an id.
-    PERFORM FROM pg_attribute a WHERE a.attrelid = target AND a.attname = 'app_id';
-    IF NOT FOUND THEN RETURN; END IF;
     SELECT string_agg(format('x.%I = r.%I', c.name, c.name), ' AND ') INTO conditions FROM unnest(key_names) c(name);
-    EXECUTE format('SELECT EXISTS (SELECT FROM jsonb_populate_recordset(NULL::%s, $1) r JOIN %s x ON %s '
-        'WHERE x.app_id <> r.app_id)', target, target, conditions) INTO is_taken USING p_rows::jsonb;
+    EXECUTE format('SELECT EXISTS (SELECT FROM jsonb_populate_recordset(NULL::%s, $1) r JOIN %s x ON %s WHERE %s)',
+        target, target, conditions, is_foreign) INTO is_taken USING p_rows::jsonb, p_app;
     IF is_taken THEN
         RAISE EXCEPTION 'another app of this database has an object with the same id in %', p_root
         USING ERRCODE = 'unique_violation';
@@ -413,7 +427,30 @@ BEGIN
 END
 $$;
 
--- In the target: the app lives here from now on.
+-- In the target: makes sure that the app does not arrive, not even by a receive_app that is under way. Returns false
+-- if it has arrived.
+CREATE OR REPLACE FUNCTION conversations.refuse_app(p_app uuid) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM conversations.app_move m WHERE m.app_id = p_app AND m.state = 'arriving' FOR UPDATE;
+    IF FOUND THEN
+        UPDATE conversations.app_epoch e SET value = '' WHERE e.app_id = p_app;
+    END IF;
+    RETURN conversations.app_state(p_app) IS DISTINCT FROM 'here';
+END
+$$;
+
+-- In a database that was restored to a time at which an app had not left it: the app is gone. False: it has another
+-- state here.
+CREATE OR REPLACE FUNCTION conversations.leave_app(p_app uuid, p_target text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO conversations.app_move (app_id, other, state) VALUES (p_app, p_target, 'moved') ON CONFLICT DO NOTHING;
+    RETURN FOUND;
+END
+$$;
+
+-- In the target: the app lives here from now on. Returns false if a repetition cannot succeed either.
 CREATE OR REPLACE FUNCTION conversations.receive_app(
     p_app uuid, p_epoch text, p_log_begin timestamptz, p_delivery bigint, p_number bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -422,7 +459,9 @@ DECLARE
     own CONSTANT bigint := (SELECT d.number FROM conversations.database d WHERE d.is_only);
     made record;
 BEGIN
-    -- The clients' epoch has changed since the move began, or that of this database.
+    PERFORM FROM conversations.app_move m WHERE m.app_id = p_app AND m.state = 'arriving' FOR UPDATE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    -- The clients' epoch has changed since the move began, or that of this database, or the move is undone.
     IF NOT EXISTS (SELECT FROM conversations.app_epoch a JOIN conversations.epoch e ON e.value = a.base
         WHERE a.app_id = p_app AND a.value = p_epoch) THEN
         RETURN false;
@@ -484,10 +523,12 @@ $$;
 
 -- Returns the state of a move here. No app: the app has no row here.
 CREATE OR REPLACE FUNCTION conversations.move_state(
-    p_app uuid, OUT has_app boolean, OUT state text, OUT other text, OUT seconds double precision)
+    p_app uuid, OUT has_app boolean, OUT state text, OUT other text, OUT seconds double precision,
+    OUT arrived_at timestamptz)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     has_app := EXISTS (SELECT FROM conversations.app a WHERE a.id = p_app);
+    arrived_at := conversations.app_arrival(p_app);
     SELECT m.state, m.other, extract(epoch FROM clock_timestamp() - m.changed_at)
     INTO move_state.state, move_state.other, move_state.seconds FROM conversations.app_move m WHERE m.app_id = p_app;
 END

@@ -152,7 +152,7 @@ $$;
 -- Deletes leaves that were kept for removed trees. Returns the number of rows; call again while it is not 0. No lock is
 -- needed, because every kept tree has a newer position than those at which such a leaf held.
 CREATE OR REPLACE FUNCTION metadata.sweep(p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     forgotten metadata.forgotten_tree;
     removed bigint;

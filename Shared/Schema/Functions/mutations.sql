@@ -96,7 +96,7 @@ LANGUAGE sql STABLE AS $$ SELECT 'none' $$;
 
 -- Deletes records that are older than the log's retention. Returns the number of rows; call again while it is not 0.
 CREATE OR REPLACE FUNCTION conversations.sweep_mutations(keep interval, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' AS $$
 DECLARE
     removed bigint;
 BEGIN

@@ -68,7 +68,7 @@ $$;
 
 -- Deletes counts whose hour is over. Returns the number of rows; call again while it is not 0.
 CREATE OR REPLACE FUNCTION conversations.sweep_additions(p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' AS $$
 DECLARE
     removed bigint;
 BEGIN

@@ -91,7 +91,7 @@ END $$;
 -- Deletes expired nonces and sessions. Nonces are deleted an hour late, so that they do not become usable again if
 -- clocks differ. Returns the number of rows; call again while it is large. Concurrent sweeps are safe.
 CREATE OR REPLACE FUNCTION conversations.sweep_accounts(p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' AS $$
 DECLARE
     nonces bigint;
     sessions bigint;

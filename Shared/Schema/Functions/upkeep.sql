@@ -47,7 +47,7 @@ $$;
 -- Deletes entries older than `keep` from users' own logs and from change_rest. Returns the number of rows; call again
 -- while it is not 0.
 CREATE OR REPLACE FUNCTION conversations.sweep(keep interval, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' AS $$
 DECLARE
     before timestamptz := now() - greatest(keep, interval '48 hours');
     removed bigint;
@@ -98,7 +98,7 @@ BEGIN
         END IF;
         EXIT WHEN is_again AND seen.app_id > start;
         place := seen.app_id;
-        IF seen.deleted_at < p_before THEN apps := apps || place; END IF;
+        IF seen.deleted_at < p_before AND NOT conversations.is_away(place) THEN apps := apps || place; END IF;
     END LOOP;
     FOREACH chosen IN ARRAY ARRAY(SELECT a.id FROM unnest(apps) a(id) ORDER BY random()) LOOP
         RETURN QUERY

@@ -491,7 +491,8 @@ $$;
 -- returns immediately.
 CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint, p_after uuid, OUT removed bigint,
     OUT next_after uuid)
-LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off AS $$
 DECLARE
     before constant timestamptz := clock_timestamp() - p_keep * interval '1 second';
     looked_at bigint := 0;
@@ -549,7 +550,7 @@ RETURN NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = p_id);
 -- Deletes unreferenced events that collect missed because its instance was killed, among the `p_limit` events after
 -- `p_after` (NULL: from the first one). Returns the last examined one; NULL: none are left.
 CREATE OR REPLACE FUNCTION webhooks.sweep_events(p_limit bigint, p_after bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql VOLATILE SET strata.sweeping = 'on' SET enable_seqscan = off AS $$
 DECLARE
     events constant bigint[] := ARRAY(
         SELECT e.id FROM webhooks.event e WHERE e.id > coalesce(p_after, 0) ORDER BY e.id LIMIT p_limit);

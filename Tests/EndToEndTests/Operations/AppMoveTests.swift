@@ -182,6 +182,130 @@ extension EndToEnd {
             try await scene.move.run()
         }
 
+        @Test("an app does not arrive any more once its move is undone, and can be moved again", .long)
+        func refused() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            _ = try await app.signIn("ana")
+            let scene = try Scene(app, cluster)
+            try await interrupt(scene.move, after: .drained)
+            try await scene.sql("SELECT conversations.refuse_app('\(app.app.id)')", in: scene.move.target)
+            let failure = await #expect(throws: CommandFailure.self) { try await scene.move.run() }
+            #expect(failure?.status == .unavailable)
+            try await scene.move.undo()
+            try await scene.move.run()
+        }
+
+        @Test(
+            "a database that was restored to a time before a move leaves the app, which stays in the other one", .long)
+        func restored() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let ana = try await app.signIn("ana")
+            let scene = try Scene(app, cluster)
+            try await scene.move.run()
+            try await scene.sql(
+                """
+                DELETE FROM conversations.app_move WHERE app_id = '\(app.app.id)';
+                INSERT INTO conversations.app (id, name, provider_id)
+                VALUES ('\(app.app.id)', 'before', gen_random_uuid())
+                """, in: scene.move.source)
+            try await scene.move.run()
+            #expect(try await scene.tables(in: scene.move.source) == [])
+            #expect(try await ana.does("GET", "/conversations").json == [])
+        }
+
+        @Test("rows of another app in the target stay as they are, even if the moving app makes some with the same ids")
+        func foreign() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            _ = try await app.signIn("ana")
+            let scene = try Scene(app, cluster)
+            let (id, other) = (UUID(), UUID())
+            try await scene.sql(
+                """
+                INSERT INTO conversations.app (id, name, provider_id) VALUES ('\(other)', 'other', gen_random_uuid());
+                \(Self.conversation(id, of: other))
+                """, in: scene.move.target)
+            let rows = "SELECT to_jsonb(c) FROM conversations.conversation c WHERE c.id = '\(id)'"
+            let messages = "SELECT json_agg(m) FROM conversations.message m WHERE m.conversation_id = '\(id)'"
+            let before = try await scene.sql("\(rows); \(messages)", in: scene.move.target)
+            try await interrupt(scene.move, after: .begun)
+            try await scene.sql(Self.conversation(id, of: app.app.id), in: scene.move.source)
+            await #expect(throws: PostgresError.self) { try await scene.move.run() }
+            #expect(try await scene.sql("\(rows); \(messages)", in: scene.move.target) == before)
+            try await scene.move.undo()
+            #expect(try await scene.sql("\(rows); \(messages)", in: scene.move.target) == before)
+        }
+
+        /// Returns a statement that creates a conversation with a message.
+        private static func conversation(_ id: UUID, of app: UUID) -> String {
+            """
+            SELECT conversations.create_conversation(
+                '\(app)', 'ana', '\(id)', ARRAY['ben'], false, NULL, NULL, 25, NULL, NULL);
+            SELECT conversations.send_message(
+                '\(app)', 'ana', '\(id)', gen_random_uuid(), '\\x01', NULL, NULL, NULL, NULL, true)
+            """
+        }
+
+        @Test("an app that has left is not changed in its former database, whose maintenance goes on", .long)
+        func left() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            _ = try await app.signIn("ana")
+            let scene = try Scene(app, cluster)
+            let sessions = "conversations.session WHERE app_id = '\(app.app.id)'"
+            try await interrupt(scene.move, after: .switched)
+            await #expect(throws: (any Error).self) {
+                try await scene.sql("DELETE FROM \(sessions)", in: scene.move.source)
+            }
+            try await scene.sql(
+                """
+                SET strata.copying = on;
+                UPDATE conversations.session SET expires_at = '-infinity' WHERE app_id = '\(app.app.id)'
+                """, in: scene.move.source)
+            try await scene.sql("SELECT conversations.sweep_accounts(1000)", in: scene.move.source)
+            #expect(try await scene.sql("SELECT count(*) FROM \(sessions)", in: scene.move.source) == "1")
+            try await scene.move.run()
+        }
+
+        @Test("a database that is away does not stop the moves between others", .long)
+        func away() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let list = cluster.databases.list() + " away=postgresql://nobody@127.0.0.1:1/none"
+            let stores = AppStores(try #require(DatabaseList(list)))
+            let source = try await AppMove.source(of: app.app.id, to: stores.all[0], among: stores)
+            #expect(source?.name == stores.all[2].name)
+        }
+
+        @Test("a move begins when no transaction with a write of the app is open", .long)
+        func openWriters() async throws {
+            let cluster = try await Self.starting.value
+            let app = try await cluster.app()
+            let scene = try Scene(app, cluster)
+            let store = scene.move.source.store
+            try await store.withConnection(patience: .seconds(5)) { writer in
+                _ = try await writer.query(ShareMove(app: app.app.id), deadline: .now + .seconds(5))
+                await #expect(throws: PostgresError.self) {
+                    try await store.withConnection(patience: .milliseconds(100)) { other in
+                        _ = try await other.query(
+                            BeginMove(app: app.app.id, target: "main"), deadline: .now + .seconds(5))
+                    }
+                }
+            }
+        }
+
+        /// Holds the lock of an app's writers for the session.
+        private struct ShareMove: PostgresQuery {
+            let app: UUID
+
+            static let statement = Statement(
+                "test.share", sql: "SELECT pg_advisory_lock_shared(conversations.move_lock($1))")
+
+            var parameters: [Value] { [.uuid(app)] }
+        }
+
         @Test("an app that is being moved is not deleted, and one that is being deleted is not moved")
         func deleted() async throws {
             let cluster = try await Self.starting.value

@@ -48,7 +48,7 @@ enum Queries {
         QueryCheck(MovePartCopied(app: app, relation: "conversations.app", next: "(0,1)", file: 1)),
         QueryCheck(ExportChanges(app: app, limit: 1)),
         QueryCheck(ChangesCopied(app: app, numbers: [1], most: 1)),
-        QueryCheck(ImportRows(root: "conversations.app", keys: "[]", rows: "[]")),
+        QueryCheck(ImportRows(app: app, root: "conversations.app", keys: "[]", rows: "[]")),
         QueryCheck(SetMoveState(app: app, state: "paused")), QueryCheck(ExportNonces(after: [1], limit: 1)),
         QueryCheck(
             ReceiveApp(
@@ -57,7 +57,8 @@ enum Queries {
                     epoch: "e", logBegin: "-infinity", clock: PostgresTimestamp(microseconds: 0), delivery: 1, number: 1
                 ))),
         QueryCheck(CleanMove(app: app, relation: "conversations.app", key: "id", block: 0)),
-        QueryCheck(EndMove(app: app)),
+        QueryCheck(EndMove(app: app)), QueryCheck(RefuseApp(app: app)),
+        QueryCheck(LeaveApp(app: app, target: "second")),
     ]
 }
 

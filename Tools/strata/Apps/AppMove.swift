@@ -14,6 +14,9 @@ import StrataModel
 /// | `paused` | `arriving` | copy the last changes, wait until no process serves the app, switch |
 /// | `paused` | none | the app lives in the target: note it in the source |
 /// | `moved` | none | delete the rows of the source |
+///
+/// If both databases have the app without a state, the source was restored to a time before a move. Its copy is deleted
+/// if the app has arrived in the target later.
 struct AppMove: Sendable {
     /// A step that is complete.
     enum Step: String, CaseIterable, Sendable {
@@ -62,10 +65,9 @@ struct AppMove: Sendable {
         try await withLink { link in
             try await lock(link)
             let (from, to) = (try await state(link.source), try await state(link.target))
-            guard !from.livesHere || !to.livesHere else {
-                throw CommandFailure(.usage, "\(source.name) and \(target.name) both have an app with this id.")
-            }
-            if !to.livesHere {
+            if to.livesHere {
+                try await accept(link, from: from, to: to)
+            } else {
                 try await begin(link, from: from, to: to)
                 try await copy(link)
                 let copiedAt = ContinuousClock.now
@@ -73,11 +75,13 @@ struct AppMove: Sendable {
                 try await Task.sleep(until: copiedAt + recording, clock: .continuous)
                 try await catchUp(link, below: Self.fewChanges)
                 try await report(.complete(.caughtUp))
+                try await lock(link)
                 try await setState("paused")
                 let pausedAt = ContinuousClock.now
                 try await report(.complete(.paused))
                 try await drain(link)
                 try await Task.sleep(until: pausedAt + lease, clock: .continuous)
+                try await lock(link)
                 try await receive(link)
             }
             if from.state != "moved" { try await setState("moved") }
@@ -87,13 +91,28 @@ struct AppMove: Sendable {
         }
     }
 
+    /// Checks that the app has come to the target, where it lives. A restored source leaves it.
+    private func accept(_ link: Link, from: MoveState, to: MoveState) async throws {
+        if from.state == "paused" || from.state == "moved" { return }
+        let (came, stays) = (to.arrivedAt?.microseconds ?? .min, from.arrivedAt?.microseconds ?? .min)
+        guard from.livesHere, came > stays else {
+            throw CommandFailure(.usage, "\(source.name) and \(target.name) both have an app with this id.")
+        }
+        _ = try await link.source.query(
+            LeaveApp(app: app, target: target.name.description), deadline: .now + Self.patience)
+    }
+
     /// Undoes a move that has not come to the switch.
     /// - Throws: ``CommandFailure`` if the app already lives in the target.
     func undo() async throws {
         try await withLink { link in
             try await lock(link)
             let (from, to) = (try await state(link.source), try await state(link.target))
-            guard !to.livesHere, from.state != "moved" else {
+            if let other = from.other, other != target.name.description {
+                throw CommandFailure(.usage, "The app is being moved to \(other), not to \(target.name).")
+            }
+            let refused = try await link.target.query(RefuseApp(app: app), deadline: .now + Self.patience)
+            guard refused.first?.isRefused == true, from.state != "moved" else {
                 throw CommandFailure(
                     .usage, "The app lives in \(target.name). Move it back instead: \(OwnCommand.name) app move.")
             }
@@ -112,7 +131,7 @@ struct AppMove: Sendable {
         }
     }
 
-    /// Excludes other commands until the connection ends.
+    /// Excludes other commands until the connection ends. A new connection has to lock again.
     private func lock(_ link: Link) async throws {
         let rows = try await link.source.query(LockMove(app: app), deadline: .now + Self.patience)
         guard rows.first?.isLocked == true else {
@@ -133,8 +152,7 @@ struct AppMove: Sendable {
         if to.state == "arriving", from.state == nil { try await discard(in: target, link.target) }
         if to.state == "moved", to.hasApp { try await discard(in: target, link.target) }
         try await checkAgreement(link)
-        let begun = try await link.source.query(
-            BeginMove(app: app, target: target.name.description), deadline: .now + Self.patience)
+        let begun = try await briefly(in: source, BeginMove(app: app, target: target.name.description))
         guard begun.first?.isBegun == true else {
             throw CommandFailure(
                 .usage,
@@ -197,7 +215,7 @@ struct AppMove: Sendable {
                 guard let page = pages.first else { break }
                 if let root = page.root, page.rows != "[]" {
                     _ = try await link.target.query(
-                        ImportRows(root: root, keys: nil, rows: page.rows), deadline: .now + Self.patience)
+                        ImportRows(app: app, root: root, keys: nil, rows: page.rows), deadline: .now + Self.patience)
                 }
                 _ = try await link.source.query(
                     MovePartCopied(app: app, relation: part.relation, next: page.nextRow, file: page.file),
@@ -218,7 +236,7 @@ struct AppMove: Sendable {
                 ExportChanges(app: app, limit: Self.mostRows), deadline: .now + Self.patience)
             for change in changes {
                 _ = try await link.target.query(
-                    ImportRows(root: change.root, keys: change.keys, rows: change.rows),
+                    ImportRows(app: app, root: change.root, keys: change.keys, rows: change.rows),
                     deadline: .now + Self.patience)
                 rows += Int64(change.numbers.count)
             }
@@ -239,7 +257,7 @@ struct AppMove: Sendable {
             after = page.first?.last
             if let rows = page.first?.rows, rows != "[]" {
                 _ = try await link.target.query(
-                    ImportRows(root: "conversations.used_nonce", keys: nil, rows: rows),
+                    ImportRows(app: app, root: "conversations.used_nonce", keys: nil, rows: rows),
                     deadline: .now + Self.patience)
             }
         }
@@ -321,14 +339,18 @@ struct AppMove: Sendable {
     }
 
     /// Runs a statement that waits for locks. Others wait for it meanwhile, so it gives up soon, and is repeated.
-    private func briefly<Query: PostgresQuery>(in member: AppStores.Member, _ query: Query) async throws {
-        for attempt in 1...Self.attempts {
+    @discardableResult
+    private func briefly<Query: PostgresQuery>(
+        in member: AppStores.Member, _ query: Query
+    ) async throws -> [Query.Row] {
+        var attempt = 1
+        while true {
             do {
-                try await member.store.withConnection(patience: Self.shortPatience) { connection in
-                    _ = try await connection.query(query, deadline: .now + Self.shortPatience * 2)
+                return try await member.store.withConnection(patience: Self.shortPatience) { connection in
+                    try await connection.query(query, deadline: .now + Self.shortPatience * 2)
                 }
-                return
             } catch let error as PostgresError where error.isRetryable && attempt < Self.attempts {
+                attempt += 1
                 try await Task.sleep(for: .milliseconds(200))
             }
         }

@@ -60,23 +60,33 @@ struct AppMoveCommand: AsyncParsableCommand {
 extension AppMove {
     /// Returns the database that an app leaves or has left for another one.
     /// - Returns: nil if it lives in that one and has left nothing elsewhere.
-    /// - Throws: ``CommandFailure`` if no database has the app.
+    /// - Throws: ``CommandFailure`` if no database has the app. The error of another database that cannot be reached, if
+    ///   it may be the one.
     static func source(
         of app: UUID, to target: AppStores.Member, among stores: AppStores
     ) async throws -> AppStores.Member? {
-        var (isInTarget, found): (Bool, AppStores.Member?) = (false, nil)
-        for member in stores.all {
-            guard let state = try await member.store.query(ReadMoveState(app: app)).first else { continue }
-            if member.name == target.name {
-                isInTarget = state.livesHere
-            } else if state.state == "moved" ? state.hasApp && state.other == target.name.description : state.hasApp {
-                found = member
+        let isInTarget = try await target.store.query(ReadMoveState(app: app)).first?.livesHere == true
+        var (found, former, failure): (AppStores.Member?, AppStores.Member?, (any Error)?) = (nil, nil, nil)
+        for member in stores.all where member.name != target.name {
+            do {
+                guard let state = try await member.store.query(ReadMoveState(app: app)).first, state.hasApp else {
+                    continue
+                }
+                if state.state != "moved" {
+                    found = member
+                } else if state.other == target.name.description {
+                    former = member
+                }
+            } catch {
+                failure = failure ?? error
             }
         }
-        guard found != nil || isInTarget else {
+        if let source = found ?? former { return source }
+        if let failure { throw failure }
+        guard isInTarget else {
             throw CommandFailure(
                 .usage, "The app \(LayerID.app.text(app)) does not exist. \(OwnCommand.name) app list shows all.")
         }
-        return found
+        return nil
     }
 }

@@ -14,6 +14,8 @@ struct MoveState: Decodable, Equatable {
     let other: String?
     /// The seconds since the last change of the state.
     let seconds: Double?
+    /// The time at which the app arrived from another database. nil: it has always been here, or is not here.
+    let arrivedAt: PostgresTimestamp?
 
     /// True if the database serves the app, and no move of it is noted there.
     var livesHere: Bool { hasApp && state == nil }
@@ -59,7 +61,9 @@ struct ReadMoveState: PostgresQuery {
 
     static let statement = Statement(
         "app_move.state",
-        sql: "SELECT m.has_app, m.state, m.other, m.seconds FROM conversations.move_state($1) m", isIdempotent: true)
+        sql: """
+            SELECT m.has_app, m.state, m.other, m.seconds, m.arrived_at FROM conversations.move_state($1) m
+            """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app)] }
 }
@@ -250,15 +254,43 @@ struct ChangesCopied: PostgresQuery {
 }
 
 struct ImportRows: PostgresQuery {
+    let app: UUID
     let root: String
     /// The keys of the rows to replace. nil: existing rows stay.
     let keys: String?
     let rows: String
 
     static let statement = Statement(
-        "app_move.import", sql: "SELECT conversations.import_rows($1, $2, $3)", isIdempotent: true)
+        "app_move.import", sql: "SELECT conversations.import_rows($1, $2, $3, $4)", isIdempotent: true)
 
-    var parameters: [Value] { [.text(root), Value(keys), .text(rows)] }
+    var parameters: [Value] { [.uuid(app), .text(root), Value(keys), .text(rows)] }
+}
+
+struct RefuseApp: PostgresQuery {
+    let app: UUID
+
+    static let statement = Statement(
+        "app_move.refuse", sql: "SELECT conversations.refuse_app($1) AS is_refused", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app)] }
+
+    struct Row: Decodable {
+        let isRefused: Bool
+    }
+}
+
+struct LeaveApp: PostgresQuery {
+    let app: UUID
+    let target: String
+
+    static let statement = Statement(
+        "app_move.leave", sql: "SELECT conversations.leave_app($1, $2) AS is_left", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app), .text(target)] }
+
+    struct Row: Decodable {
+        let isLeft: Bool
+    }
 }
 
 struct SetMoveState: PostgresQuery {
