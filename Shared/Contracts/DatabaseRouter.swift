@@ -20,12 +20,16 @@ public struct DatabaseRouter: Sendable {
     private let indexes: [DatabaseName: Int]
     /// The handlers of calls that concern several databases.
     private let spanning: CallRouter?
-    private let room: CallRoom
+    /// The room of each database.
+    private let rooms: [CallRoom]
+    /// The room of the calls whose database is not known yet.
+    private let waiting: CallRoom
+    private let known: @Sendable (AppID) -> Int?
     private let locate: Locate
 
     /// Creates a router for a single database.
     public init(_ router: CallRouter, spanning: CallRouter? = nil) {
-        self.init([(.main, router)], spanning: spanning, mostCalls: .max) { _, _ in nil }
+        self.init([(.main, router)], spanning: spanning, mostCalls: .max, known: { _ in nil }, locate: { _, _ in nil })
     }
 
     /// Creates a router.
@@ -33,66 +37,76 @@ public struct DatabaseRouter: Sendable {
     ///   - databases: the handlers of each database, not empty. All have handlers of the same methods.
     ///   - spanning: the handlers of calls that concern several databases.
     ///   - mostCalls: the maximum number of calls in progress for one of several databases. A further call fails as
-    ///     overloaded, so a database that does not answer leaves room for the calls of the others.
+    ///     overloaded, so a database that does not answer leaves room for the calls of the others. The same maximum
+    ///     applies to the calls of all apps whose database is not known yet.
+    ///   - known: returns the index of the database in which an app lives, if it is known without waiting.
+    ///   - locate: finds the database of another app.
     public init(
         _ databases: [(name: DatabaseName, router: CallRouter)], spanning: CallRouter?, mostCalls: Int,
-        locate: @escaping Locate
+        known: @escaping @Sendable (AppID) -> Int?, locate: @escaping Locate
     ) {
         routers = databases.map { $0.router }
         indexes = Dictionary(databases.enumerated().map { ($1.name, $0) }) { first, _ in first }
         self.spanning = spanning
-        room = CallRoom(databases: databases.count, most: mostCalls)
+        rooms = databases.map { _ in CallRoom(most: mostCalls) }
+        waiting = CallRoom(most: mostCalls)
+        self.known = known
         self.locate = locate
     }
 
     /// Handles a call.
     public func handleCall(_ context: RPCContext, payload: ByteBuffer) async throws -> ByteBuffer {
-        if let spanning, spanning.handles(context.method) {
-            return try await spanning.handleCall(context, payload: payload)
-        }
+        let spanning = self.spanning.flatMap { $0.handles(context.method) ? $0 : nil }
+        let first = spanning ?? routers[0]
         // A single database answers every call, so the request is decoded once.
-        guard routers.count > 1 else { return try await routers[0].handleCall(context, payload: payload) }
-        return try await routers[0]
-            .answering(context) {
-                let scope = try routers[0].scope(of: context.method, payload: payload)
-                let index = try await index(for: scope, until: context.deadline)
-                return try await room.run(of: index) {
-                    try await routers[index].handleCall(context, payload: payload)
-                }
+        guard routers.count > 1 else { return try await first.handleCall(context, payload: payload) }
+        return try await first.answering(context) {
+            let scope = try first.scope(of: context.method, payload: payload)
+            if let spanning {
+                // Without a known app, the call asks all databases, or waits for the place of its app.
+                let room = knownIndex(for: scope).map { rooms[$0] } ?? waiting
+                return try await room.run { try await spanning.handleCall(context, payload: payload) }
             }
+            let index = try await index(for: scope, until: context.deadline)
+            return try await rooms[index].run { try await routers[index].handleCall(context, payload: payload) }
+        }
+    }
+
+    /// Returns the index of the database that the request names, or of that of its app; nil: it is not known yet.
+    private func knownIndex(for scope: CallScope) -> Int? {
+        if !scope.database.isEmpty { return DatabaseName(scope.database).flatMap { indexes[$0] } }
+        return scope.app.flatMap { known($0) }
     }
 
     private func index(for scope: CallScope, until deadline: ContinuousClock.Instant) async throws -> Int {
-        if !scope.database.isEmpty {
-            guard let index = DatabaseName(scope.database).flatMap({ indexes[$0] }) else {
-                throw Failure.invalid("database", reason: "is not the name of a database")
-            }
-            return index
+        if let index = knownIndex(for: scope) { return index }
+        guard scope.database.isEmpty else {
+            throw Failure.invalid("database", reason: "is not the name of a database")
         }
         guard let app = scope.app else { return 0 }
-        return try await locate(app, deadline) ?? 0
+        let found = try await waiting.run { try await locate(app, deadline) }
+        return found ?? 0
     }
 }
 
-/// The calls in progress of each database.
+/// A bound for calls in progress.
 private final class CallRoom: Sendable {
-    private let counts: Mutex<[Int]>
+    private let count = Mutex(0)
     private let most: Int
 
-    init(databases: Int, most: Int) {
-        counts = Mutex(Array(repeating: 0, count: databases))
-        self.most = most
-    }
+    /// - Parameter most: the maximum number of calls in progress.
+    init(most: Int) { self.most = most }
 
-    /// Runs a call of a database, unless the database has its maximum number of calls in progress.
-    func run<Answer>(of database: Int, _ body: () async throws -> Answer) async throws -> Answer {
-        let begins = counts.withLock { counts in
-            guard counts[database] < most else { return false }
-            counts[database] += 1
+    /// Runs a call, unless the maximum number of calls is in progress.
+    /// - Throws: ``RPC/RPCError/overloaded`` beyond the maximum.
+    func run<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+        let begins = count.withLock { count in
+            guard count < most else { return false }
+            count += 1
             return true
         }
         guard begins else { throw RPCError.overloaded }
-        defer { counts.withLock { $0[database] -= 1 } }
+        defer { count.withLock { $0 -= 1 } }
         return try await body()
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 public import Logging
 package import Postgres
 public import ServiceLifecycle
@@ -13,12 +12,17 @@ public final class AppDirectory: Service {
     /// A database of the directory.
     package struct Database: Sendable {
         let name: DatabaseName
-        let pool: PostgresPool
+        let lists: PostgresPool
+        let apps: PostgresPool
 
-        /// - Parameter pool: a pool whose role may execute `conversations.departures` and `conversations.app_state`.
-        package init(name: DatabaseName, pool: PostgresPool) {
+        /// Creates a database with two pools, so that lookups of unknown apps do not delay the lists.
+        /// - Parameters:
+        ///   - lists: a pool whose role may execute `conversations.departures`.
+        ///   - apps: a pool whose role may execute `conversations.app_state`.
+        package init(name: DatabaseName, lists: PostgresPool, apps: PostgresPool) {
             self.name = name
-            self.pool = pool
+            self.lists = lists
+            self.apps = apps
         }
     }
 
@@ -26,20 +30,20 @@ public final class AppDirectory: Service {
     public static let lifetime = AppPlaces.lifetime
     /// The interval between two readings of the departures, less than ``AppPlaces/lifetime``.
     private static let interval = Duration.milliseconds(300)
-    /// The time for which a call waits for an app that is being moved.
-    private static let patience = Duration.seconds(4)
-    /// The interval at which such a call looks for the app.
-    private static let pause = Duration.milliseconds(50)
+    /// The maximum number of lookups at a time. Requests with ids of unknown apps need no credentials.
+    static let maximumLookups = 64
 
-    private let databases: [Database]
-    private let logger: Logger
-    private let places: Mutex<AppPlaces>
+    let databases: [Database]
+    let places: Mutex<AppPlaces>
     /// The lookups in progress, each for all callers.
-    private let lookups = Mutex<[AppID: Task<Result<Int?, Failure>, Never>]>([:])
+    let lookups = SharedRuns<AppID, Int?>(limit: AppDirectory.maximumLookups)
     /// Databases with another name than the setting gives them. They are not used.
-    private let misnamed = Mutex<Set<Int>>([])
+    let misnamed = Mutex<Set<Int>>([])
+    private let logger: Logger
+    /// The readings of departures in progress, at most one for each database.
+    private let readings = SharedRuns<Int, Void>(limit: .max)
 
-    /// Creates the directory of the databases of the settings. It has a connection of its own to each, because the
+    /// Creates the directory of the databases of the settings. It has two connections of its own to each, because the
     /// other connections may be waiting for locks.
     /// - Parameter service: the name of the service.
     /// - Returns: nil if there is only one database.
@@ -47,11 +51,12 @@ public final class AppDirectory: Service {
         _ settings: PostgresSettings, for service: String, logger: Logger
     ) throws -> AppDirectory? {
         if settings.others.isEmpty { return nil }
-        let databases = try settings.databases.map { target in
-            Database(
-                name: target.name,
-                pool: try settings.pool(
-                    "\(service)-apps", in: target, mode: .exclusive, connections: 1, logger: logger))
+        let databases = try settings.databases.map { target -> Database in
+            func pool(_ name: String) throws -> PostgresPool {
+                try settings.pool(
+                    "\(service)-\(name)", in: target, mode: .exclusive, connections: 1, logger: logger)
+            }
+            return Database(name: target.name, lists: try pool("departures"), apps: try pool("apps"))
         }
         return AppDirectory(databases, logger: logger)
     }
@@ -65,7 +70,7 @@ public final class AppDirectory: Service {
 
     /// The services to run, in the order of their dependencies.
     public var services: [any Service] {
-        var services: [any Service] = databases.map { $0.pool }
+        var services: [any Service] = databases.flatMap { [$0.lists, $0.apps] }
         services.append(self)
         return services
     }
@@ -73,16 +78,22 @@ public final class AppDirectory: Service {
     /// Returns the index of the database in which an app lives. Waits for an app that is being moved.
     /// - Returns: nil if no database has the app.
     /// - Throws: ``StrataModel/Failure/unavailable`` if the database does not answer, if the app is unknown so far and
-    ///   a database does not answer, or if a move takes too long.
+    ///   a database does not answer, if a move takes too long, or if too many apps are being looked up.
     public func index(of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Int? {
         while true {
             switch places.withLock({ $0.place(of: app, at: .now) }) {
             case .lives(let index): return index
-            case .needsDepartures(let index): try await readDepartures(of: index, deadline: deadline)
+            case .needsDepartures(let index): try await readDepartures(of: index)
             case .needsState: if try await find(app) == nil { return nil }
             }
             guard .now < deadline else { throw .unavailable }
         }
+    }
+
+    /// Returns the index of the database in which an app lives, if it is known without asking a database.
+    public func knownIndex(of app: AppID) -> Int? {
+        guard case .lives(let index) = places.withLock({ $0.place(of: app, at: .now) }) else { return nil }
+        return index
     }
 
     /// Reads the departures of all databases periodically, until the service stops.
@@ -93,7 +104,7 @@ public final class AppDirectory: Service {
                     group.addTask {
                         repeat {
                             // The pool logs that its database is away.
-                            try? await self.readDepartures(of: index, deadline: .now + AppPlaces.lifetime)
+                            try? await self.readDepartures(of: index)
                         } while (try? await Task.sleep(for: Self.interval)) != nil
                     }
                 }
@@ -103,24 +114,40 @@ public final class AppDirectory: Service {
 
     // MARK: Departures
 
-    private func readDepartures(of index: Int, deadline: ContinuousClock.Instant) async throws(Failure) {
-        let (database, askedAt) = (databases[index], ContinuousClock.now)
-        let row: ReadDepartures.Row
+    /// Reads the departures of a database, for at most ``AppPlaces/lifetime``. Concurrent callers share a reading.
+    func readDepartures(of index: Int) async throws(Failure) {
+        _ = try await readings.value(for: index) { await self.departures(of: index) }
+    }
+
+    private func departures(of index: Int) async -> Result<Void, Failure> {
+        do throws(Failure) {
+            // Taken before the statement is queued, so the list is at least as recent as this time.
+            let askedAt = ContinuousClock.now
+            let row = try await departuresRow(of: databases[index], deadline: askedAt + AppPlaces.lifetime)
+            try checkName(row.name, of: index)
+            // An unknown state is that of a later release, in which the app is not here.
+            let states = zip(row.appIDs, row.states).map { ($0, AppPlaces.State(rawValue: $1) ?? .paused) }
+            let arrivals = zip(row.arrived, row.arrivedAt).map { ($0, StrataModel.Timestamp(microseconds: $1)) }
+            let departures = AppPlaces.Departures(
+                states: Dictionary(states) { first, _ in first }, arrivals: Dictionary(arrivals) { first, _ in first })
+            places.withLock { $0.departuresRead(departures, of: index, askedAt: askedAt) }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func departuresRow(
+        of database: Database, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> ReadDepartures.Row {
         do throws(PostgresError) {
-            guard let first = try await database.pool.query(ReadDepartures(), deadline: deadline).first else {
+            guard let row = try await database.lists.query(ReadDepartures(), deadline: deadline).first else {
                 throw PostgresError(code: .decoding, statement: ReadDepartures.statement.name, reason: "no row")
             }
-            row = first
+            return row
         } catch {
             throw Failure(postgres: error)
         }
-        try checkName(row.name, of: index)
-        // An unknown state is that of a later release, in which the app is not here.
-        let states = zip(row.appIDs, row.states).map { ($0, AppPlaces.State(rawValue: $1) ?? .paused) }
-        let arrivals = zip(row.arrived, row.arrivedAt).map { ($0, StrataModel.Timestamp(microseconds: $1)) }
-        let departures = AppPlaces.Departures(
-            states: Dictionary(states) { first, _ in first }, arrivals: Dictionary(arrivals) { first, _ in first })
-        places.withLock { $0.departuresRead(departures, of: index, askedAt: askedAt) }
     }
 
     /// Checks that the database has the name that the setting gives it. Otherwise the URLs are probably swapped.
@@ -140,128 +167,4 @@ public final class AppDirectory: Service {
         }
         guard name == expected else { throw .unavailable }
     }
-
-    // MARK: One app
-
-    private enum Found {
-        case lives(Int)
-        /// The app is being moved, and lives in no database.
-        case inTransit
-        case unknown
-    }
-
-    /// Finds an app, and waits while it is being moved. Concurrent callers share a lookup.
-    /// - Returns: nil if no database has the app.
-    private func find(_ app: AppID, isRepeated: Bool = false) async throws(Failure) -> Int? {
-        let (lookup, isShared) = lookups.withLock { lookups in
-            if let running = lookups[app] { return (running, true) }
-            let lookup = Task {
-                let result = await self.lookUp(app)
-                self.lookups.withLock { $0[app] = nil }
-                return result
-            }
-            lookups[app] = lookup
-            return (lookup, false)
-        }
-        // The app may have been created after a shared lookup began.
-        if let index = try await lookup.value.get() { return index }
-        return isShared && !isRepeated ? try await find(app, isRepeated: true) : nil
-    }
-
-    private func lookUp(_ app: AppID) async -> Result<Int?, Failure> {
-        let end = ContinuousClock.now + Self.patience
-        do throws(Failure) {
-            while true {
-                switch try await ask(for: app, deadline: end) {
-                case .unknown: return .success(nil)
-                case .lives(let index):
-                    // The known departures can be older than the answer, and still name the app.
-                    try await readDepartures(of: index, deadline: end)
-                    places.withLock { $0.found(app, in: index) }
-                    return .success(index)
-                case .inTransit:
-                    guard .now < end, (try? await Task.sleep(for: Self.pause)) != nil else { throw .unavailable }
-                }
-            }
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// Asks all databases for an app.
-    /// - Throws: ``StrataModel/Failure/unavailable`` if no answer finds the app and an answer is missing.
-    private func ask(for app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Found {
-        let unused = misnamed.withLock { $0 }
-        let found = await withTaskGroup(
-            of: (index: Int, state: AppPlaces.State?, isMissing: Bool).self, returning: Result<Found, Failure>.self
-        ) { group in
-            for (index, database) in databases.enumerated() where !unused.contains(index) {
-                group.addTask {
-                    do {
-                        let rows = try await database.pool.query(ReadAppState(app: app), deadline: deadline)
-                        return (index, rows.first?.state.map { AppPlaces.State(rawValue: $0) ?? .paused }, false)
-                    } catch {
-                        return (index, nil, true)
-                    }
-                }
-            }
-            var (isInTransit, isMissing) = (false, !unused.isEmpty)
-            for await answer in group {
-                if answer.state == .here {
-                    group.cancelAll()
-                    return .success(.lives(answer.index))
-                }
-                // An app that only `moved` names was deleted after its move.
-                isInTransit = isInTransit || answer.state == .paused || answer.state == .arriving
-                isMissing = isMissing || answer.isMissing
-            }
-            if isInTransit { return .success(.inTransit) }
-            return isMissing ? .failure(.unavailable) : .success(.unknown)
-        }
-        return try found.get()
-    }
-}
-
-/// Reads the name of the database, the apps that it does not serve although it has rows of them, and those that have
-/// arrived from another database.
-package struct ReadDepartures: PostgresQuery {
-    package static let statement = Statement(
-        "directory.departures",
-        sql: "SELECT d.name, d.app_ids, d.states, d.arrived, d.arrived_at FROM conversations.departures() d",
-        isIdempotent: true)
-
-    package var parameters: [Value] { [] }
-
-    package struct Row: Decodable, Sendable {
-        /// nil: the database has no name.
-        let name: String?
-        let appIDs: [AppID]
-        let states: [String]
-        let arrived: [AppID]
-        /// Microseconds since 1970.
-        let arrivedAt: [Int64]
-    }
-
-    package init() {}
-}
-
-/// Reads the state of an app in a database.
-package struct ReadAppState: PostgresQuery {
-    package let app: AppID
-
-    package static let statement = Statement(
-        "directory.state",
-        sql: "SELECT conversations.app_state($1) AS state, conversations.app_arrival($1) AS arrived_at",
-        isIdempotent: true)
-
-    package var parameters: [Value] { [.uuid(app.rawValue)] }
-
-    package struct Row: Decodable, Sendable {
-        /// nil: the database does not know the app.
-        package let state: String?
-        /// nil: the app has not arrived from another database.
-        package let arrivedAt: PostgresTimestamp?
-    }
-
-    package init(app: AppID) { self.app = app }
 }

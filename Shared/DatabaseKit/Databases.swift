@@ -33,6 +33,12 @@ public struct Databases<Part: Sendable>: Sendable {
         return try await directory.index(of: app, deadline: deadline)
     }
 
+    /// Returns the index of the database in which an app lives, if it is known without asking a database.
+    public func knownIndex(of app: AppID) -> Int? {
+        guard let directory else { return 0 }
+        return directory.knownIndex(of: app)
+    }
+
     /// Returns the part of the database in which an app lives, and that of the first database for an unknown app, whose
     /// handlers refuse it.
     public func member(of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Member {

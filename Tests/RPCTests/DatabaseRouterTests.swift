@@ -33,9 +33,9 @@ struct DatabaseRouterTests {
         var answering = CallRouter(logger: quiet)
         answering.register(ConversationsAPI.followed) { _, _ in .with { $0.userIds = ["ben"] } }
         let name = try #require(DatabaseName("second"))
-        let router = DatabaseRouter([(.main, hanging), (name, answering)], spanning: nil, mostCalls: 2) { app, _ in
-            app == first ? 0 : 1
-        }
+        let router = DatabaseRouter(
+            [(.main, hanging), (name, answering)], spanning: nil, mostCalls: 2, known: { _ in nil },
+            locate: { app, _ in app == first ? 0 : 1 })
         try await withPair(handler: router.handleCall) { (client: RPCClient) async throws in
             let calls = (0..<2).map { _ in Task { try await followed(in: first, by: client) } }
             try await eventually("two calls wait for the first database") { waiting.total == 2 }
@@ -48,6 +48,39 @@ struct DatabaseRouterTests {
         }
     }
 
+    @Test("calls that wait until the database of their app is known leave room for the calls of known apps")
+    func waiting() async throws {
+        var (answering, spanning) = (CallRouter(logger: quiet), CallRouter(logger: quiet))
+        answering.register(ConversationsAPI.followed) { _, _ in .with { $0.userIds = ["ben"] } }
+        spanning.register(ConversationsAPI.findSession) { _, _ in .with { $0.database = "second" } }
+        let (name, waiting, known) = (try #require(DatabaseName("second")), Count(), second)
+        let router = DatabaseRouter(
+            [(.main, answering), (name, answering)], spanning: spanning, mostCalls: 2,
+            known: { $0 == known ? 1 : nil },
+            locate: { _, _ in
+                waiting.add()
+                try await Task.sleep(for: .seconds(600))
+                return nil
+            })
+        try await withPair(handler: router.handleCall) { (client: RPCClient) async throws in
+            let calls = (0..<2).map { _ in Task { try await followed(in: first, by: client) } }
+            try await eventually("two calls wait for the place of their app") { waiting.total == 2 }
+            let failure = await #expect(throws: Failure.self) { _ = try await followed(in: first, by: client) }
+            #expect(failure?.code == .serviceUnavailable && waiting.total == 2)
+            let refusal = await #expect(throws: Failure.self) { _ = try await session(of: nil, by: client) }
+            #expect(refusal?.code == .serviceUnavailable)
+            for _ in 0..<3 { #expect(try await followed(in: second, by: client) == ["ben"]) }
+            #expect(try await session(of: second, by: client).database == "second")
+            for call in calls { call.cancel() }
+        }
+    }
+
+    private func session(of app: AppID?, by client: RPCClient) async throws -> ProtoSession {
+        try await client.call(
+            ConversationsAPI.findSession, with: .with { $0.appID = app.map { Data($0) } ?? Data() },
+            for: .within(.seconds(60)))
+    }
+
     @Test("a call goes to the database that it names, or to that of its app")
     func routes() async throws {
         let routers = ["main", "second"]
@@ -57,7 +90,8 @@ struct DatabaseRouterTests {
                 router.register(ConversationsAPI.heads) { _, _ in .with { $0.epoch = name } }
                 return (name: DatabaseName(name) ?? .main, router: router)
             }
-        let router = DatabaseRouter(routers, spanning: nil, mostCalls: 100) { app, _ in app == second ? 1 : nil }
+        let router = DatabaseRouter(
+            routers, spanning: nil, mostCalls: 100, known: { _ in nil }, locate: { app, _ in app == second ? 1 : nil })
         try await withPair(handler: router.handleCall) { (client: RPCClient) async throws in
             // The first database refuses unknown apps.
             #expect(try await followed(in: first, by: client) == ["main"])

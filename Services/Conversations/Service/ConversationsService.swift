@@ -40,7 +40,7 @@ public final class ConversationsService: StrataService {
             DatabaseRouter(
                 parts.map { (name: $0.name, router: CallRouter($0.part.handlers, logger: logger)) },
                 spanning: CallRouter([SessionHandler(stacks), reports], logger: logger),
-                mostCalls: settings.rpc.maxCallsInFlight / 4,
+                mostCalls: settings.rpc.maxCallsInFlight / 4, known: { stacks.knownIndex(of: $0) },
                 locate: { try await stacks.index(of: $0, deadline: $1) }),
             configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }

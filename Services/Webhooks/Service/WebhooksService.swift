@@ -37,7 +37,7 @@ public final class WebhooksService: StrataService {
         server = RPCServer(
             DatabaseRouter(
                 parts.map { (name: $0.name, router: CallRouter([$0.part.handler], logger: logger)) }, spanning: nil,
-                mostCalls: settings.rpc.maxCallsInFlight / 4,
+                mostCalls: settings.rpc.maxCallsInFlight / 4, known: { stacks.knownIndex(of: $0) },
                 locate: { try await stacks.index(of: $0, deadline: $1) }),
             configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
         self.stacks = stacks
