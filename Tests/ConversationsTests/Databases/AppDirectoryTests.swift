@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("lookups that do not end are at most 64, and do not delay the apps that are known")
+    @Test("lookups that do not end are at most 64, and do not delay the apps that are known", .long)
     func flood() async throws {
         try await run { directory, pool in
             #expect(try await directory.index(of: app, deadline: .soon) == 1)
