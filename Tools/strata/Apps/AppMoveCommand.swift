@@ -60,8 +60,8 @@ struct AppMoveCommand: AsyncParsableCommand {
 extension AppMove {
     /// Returns the database that an app leaves or has left for another one.
     /// - Returns: nil if it lives in that one and has left nothing elsewhere.
-    /// - Throws: ``CommandFailure`` if no database has the app. The error of another database that cannot be reached, if
-    ///   it may be the one.
+    /// - Throws: ``CommandFailure`` if no database has the app. The error of another database that cannot be reached,
+    ///   if it may be the one.
     static func source(
         of app: UUID, to target: AppStores.Member, among stores: AppStores
     ) async throws -> AppStores.Member? {
