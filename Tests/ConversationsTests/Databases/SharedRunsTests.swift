@@ -7,11 +7,16 @@ import Testing
 @testable import DatabaseKit
 
 @Suite struct SharedRunsTests {
+    private static let callers = 20
+
     private final class Load: Sendable {
         private let state = Mutex<(running: Int, most: Int, begun: Int)>((0, 0, 0))
+        private let callers = Mutex(0)
 
         var most: Int { state.withLock { $0.most } }
         var begun: Int { state.withLock { $0.begun } }
+
+        func callerCame() { callers.withLock { $0 += 1 } }
 
         func run() async -> Result<Int, Failure> {
             state.withLock {
@@ -19,7 +24,9 @@ import Testing
                 $0.begun += 1
                 $0.most = max($0.most, $0.running)
             }
-            try? await Task.sleep(for: .milliseconds(50))
+            _ = try? await eventually("all callers have come") {
+                self.callers.withLock { $0 } == SharedRunsTests.callers
+            }
             state.withLock { $0.running -= 1 }
             return .success(7)
         }
@@ -29,8 +36,9 @@ import Testing
     func sharing() async throws {
         let (runs, load) = (SharedRuns<Int, Int>(limit: 1), Load())
         let shared = try await withThrowingTaskGroup(of: Bool.self, returning: Int.self) { group in
-            for _ in 0..<20 {
+            for _ in 0..<Self.callers {
                 group.addTask {
+                    load.callerCame()
                     let (output, isShared) = try await runs.value(for: 1) { await load.run() }
                     #expect(output == 7)
                     return isShared
@@ -41,7 +49,7 @@ import Testing
             return shared
         }
         #expect(load.most == 1)
-        #expect(shared > 0 && shared + load.begun == 20)
+        #expect(shared > 0 && shared + load.begun == Self.callers)
         #expect(runs.count == 0)
         // A caller after the end begins another run.
         #expect(try await runs.value(for: 1) { await load.run() }.isShared == false)
