@@ -428,6 +428,14 @@ struct ReplayPlanTests {
         #expect(asked == 40)
     }
 
+    @Test(
+        "about half of the logs are read together, within bounds", arguments: [(40, 20), (100, 30), (5, 4), (3, 3)])
+    func widths(all: Int64, expected: Int) {
+        let seconds = Array(2..<all + 2)
+        var plan = ReplayPlan(baseline(of: seconds.map { _ in .random() }, seconds), widths: 4...30)
+        #expect(cursors(&plan).count == expected)
+    }
+
     @Test("changes later than the start of a waiting log are not sent before it")
     func horizon() {
         var (plan, ids) = crowd([2, 3, 4, 5], width: 2)

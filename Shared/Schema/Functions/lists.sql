@@ -8,18 +8,38 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (c).deleted_position IS NULL
     AND (NOT (p).is_hidden OR coalesce((p).left_ordinal, (c).message_count) > (p).hidden_count);
 
--- Returns the ordinal of the newest message that this participant sees; 0: none.
-CREATE OR REPLACE FUNCTION conversations.last_visible(
+-- Returns what `last_visible` does, for any participant.
+CREATE OR REPLACE FUNCTION conversations.search_last_visible(
     c conversations.conversation, p conversations.participant) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF p.left_position IS NULL AND isempty(p.hidden) THEN
-        RETURN CASE WHEN c.last_ordinal > p.hidden_ordinal THEN c.last_ordinal ELSE 0 END;
-    END IF;
     RETURN coalesce((
         SELECT o.ordinal
         FROM conversations.visible_ordinals(p, coalesce(p.left_ordinal, c.last_ordinal) + 1, 1) o(ordinal)), 0);
 END
+$$;
+
+-- Returns the ordinal of the newest message that this participant sees; 0: none. The planner replaces a call by this
+-- expression.
+CREATE OR REPLACE FUNCTION conversations.last_visible(
+    c conversations.conversation, p conversations.participant) RETURNS bigint
+LANGUAGE sql STABLE
+RETURN CASE
+    WHEN (p).left_position IS NOT NULL OR NOT isempty((p).hidden) THEN conversations.search_last_visible(c, p)
+    WHEN (c).last_ordinal > (p).hidden_ordinal THEN (c).last_ordinal ELSE 0 END;
+
+-- Returns a conversation as this present participant sees it, without its metadata tree. The planner replaces a call in
+-- FROM by this query, so a query for many conversations is one statement.
+CREATE OR REPLACE FUNCTION conversations.select_view(c conversations.conversation, p conversations.participant)
+RETURNS SETOF conversations.view_row
+LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT (c).id, (c).created_at, (c).is_distinct, (c).position, r.user_ids, true,
+        (c).message_count, (p).uncounted, (p).hidden_count,
+        m.message_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, m.recipients, m.statuses,
+        m.updated_at, (c).receipt_policy, m.sender_name, NULL::text[], NULL::text[]
+    FROM conversations.roster r
+    LEFT JOIN LATERAL conversations.select_message((c).id, conversations.last_visible(c, p)) m ON true
+    WHERE r.conversation_id = (c).id
 $$;
 
 -- Returns a conversation as this participant sees it, with its metadata tree if that has at most `p_room` bytes.
@@ -29,34 +49,18 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
     tree record;
-    last conversations.message_row := conversations.message_for(p, conversations.last_visible(c, p));
 BEGIN
-    view.conversation_id := c.id;
-    view.created_at := c.created_at;
-    view.is_distinct := c.is_distinct;
-    view.is_participant := p.left_position IS NULL;
-    view.position := coalesce(p.left_position, c.position);
-    view.message_count := coalesce(p.left_ordinal, c.message_count);
-    view.uncounted := p.uncounted;
-    view.hidden := p.hidden_count;
-    view.participants := '{}';
     IF p.left_position IS NULL THEN
-        view.participants := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
+        SELECT * INTO view FROM conversations.select_view(c, p);
+        tree := metadata.tree_within(p_room, c.id, NULL, c.position);
+    ELSE
+        SELECT c.id, c.created_at, c.is_distinct, p.left_position, '{}', false,
+            p.left_ordinal, p.uncounted, p.hidden_count,
+            m.message_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, m.recipients, m.statuses,
+            m.updated_at, c.receipt_policy, m.sender_name, NULL, NULL
+        INTO view FROM conversations.message_for(p, conversations.last_visible(c, p)) m;
+        tree := metadata.tree_within(p_room, c.id, p.user_id, c.position);
     END IF;
-    view.last_message_id := last.message_id;
-    view.last_position := last.position;
-    view.last_ordinal := last.ordinal;
-    view.last_sender := last.sender;
-    view.last_sent_at := last.sent_at;
-    view.last_parts := last.parts;
-    view.last_notification := last.notification;
-    view.last_recipients := last.recipients;
-    view.last_statuses := last.statuses;
-    view.last_updated_at := last.updated_at;
-    view.receipt_policy := c.receipt_policy;
-    view.last_sender_name := last.sender_name;
-    tree := metadata.tree_within(
-        p_room, c.id, CASE WHEN p.left_position IS NOT NULL THEN p.user_id END, c.position);
     view.paths := tree.paths;
     view.vals := tree.vals;
     RETURN view;
@@ -109,24 +113,65 @@ RETURN least(CASE WHEN p_used > 0 THEN p_bytes - p_used END, metadata.largest_tr
 -- Returns the conversations with these ids as one user sees them, in this order, without those that the user does not
 -- see. The last row has no view: it has the number of ids that the answer covers. A conversation without a tree does
 -- not fit into any answer.
+--
+-- Several conversations are read at a time, with their trees if these are small, because starting a statement takes
+-- longer than reading one conversation. The generic plan is forced, because the planner would otherwise make a new plan
+-- for each array.
 CREATE OR REPLACE FUNCTION conversations.views_of(p_app uuid, p_user text, p_ids uuid[], p_bytes bigint)
 RETURNS TABLE (covered bigint, view conversations.view_row)
-LANGUAGE plpgsql STABLE ROWS 50 AS $$
+LANGUAGE plpgsql STABLE ROWS 50 SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    id uuid;
+    step CONSTANT bigint := 50;
+    small CONSTANT bigint := 4096;
     done bigint := 0;
     used bigint := 0;
+    own bigint;
+    seen record;
 BEGIN
-    FOREACH id IN ARRAY p_ids LOOP
-        view := conversations.find_view(p_app, p_user, id, conversations.tree_room(used, p_bytes));
-        IF view.conversation_id IS NOT NULL THEN
-            EXIT WHEN used > 0 AND (view.paths IS NULL OR used + conversations.view_bytes(view) > p_bytes);
-            used := used + conversations.view_bytes(view);
+    WHILE done < cardinality(p_ids) LOOP
+        FOR seen IN
+            SELECT i.n, c.row AS c, p.row AS p, v AS view, conversations.view_bytes(v) AS bytes, t.paths, t.vals,
+                (p.row).left_position IS NULL AND s.is_small IS NOT false AS is_whole
+            FROM unnest(p_ids[done + 1 : done + step]) WITH ORDINALITY i(id, n)
+            CROSS JOIN LATERAL (
+                SELECT x AS row FROM conversations.conversation x WHERE x.id = i.id AND x.app_id = p_app OFFSET 0) c
+            CROSS JOIN LATERAL (
+                SELECT x AS row FROM conversations.participant x
+                WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p
+            LEFT JOIN LATERAL conversations.select_view(c.row, p.row) v ON true
+            LEFT JOIN LATERAL (
+                SELECT coalesce(x.bytes <= small, false) AS is_small
+                FROM metadata.tree x WHERE x.conversation_id = i.id OFFSET 0) s ON true
+            CROSS JOIN LATERAL (
+                SELECT coalesce(array_agg(l.path), '{}') AS paths, coalesce(array_agg(l.value), '{}') AS vals
+                FROM (
+                    SELECT y.path, y.value FROM metadata.leaf y
+                    WHERE y.conversation_id = i.id AND s.is_small IS NOT false ORDER BY y.path) l) t
+            WHERE conversations.is_visible(c.row, p.row)
+            ORDER BY i.n
+        LOOP
+            IF seen.is_whole THEN
+                view := seen.view;
+                view.paths := seen.paths;
+                view.vals := seen.vals;
+                own := seen.bytes + pg_column_size(view.paths) + pg_column_size(view.vals);
+            ELSE
+                view := conversations.view_of(seen.c, seen.p, conversations.tree_room(used, p_bytes));
+                own := conversations.view_bytes(view);
+            END IF;
+            IF used > 0 AND (view.paths IS NULL OR used + own > p_bytes) THEN
+                covered := done + seen.n - 1;
+                view := NULL;
+                RETURN NEXT;
+                RETURN;
+            END IF;
+            used := used + own;
             RETURN NEXT;
-        END IF;
-        done := done + 1;
+        END LOOP;
+        done := done + step;
     END LOOP;
-    covered := done;
+    covered := cardinality(p_ids);
     view := NULL;
     RETURN NEXT;
 END
@@ -285,11 +330,7 @@ BEGIN
                 UNION ALL
                 SELECT i.id, coalesce(
                     (SELECT m.sent_at FROM conversations.message m
-                    WHERE m.conversation_id = i.id AND m.ordinal = CASE
-                        -- This repeats last_visible inline, to avoid the call in nearly all cases.
-                        WHEN (p.row).left_position IS NOT NULL OR NOT isempty((p.row).hidden)
-                            THEN conversations.last_visible(c.row, p.row)
-                        WHEN (c.row).last_ordinal > (p.row).hidden_ordinal THEN (c.row).last_ordinal ELSE 0 END),
+                    WHERE m.conversation_id = i.id AND m.ordinal = conversations.last_visible(c.row, p.row)),
                     (c.row).created_at)
                 FROM unnest(ids[seen + 1 : seen + step]) i(id)
                 CROSS JOIN LATERAL (SELECT x AS row FROM conversations.conversation x WHERE x.id = i.id OFFSET 0) c
@@ -341,11 +382,7 @@ RETURNS TABLE (outcome text, total bigint, later uuid, view conversations.view_r
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 DECLARE
     ids uuid[] := conversations.listed_ids(p_app, p_user, p_by_last_message, p_page_size + 1, p_from_id);
-    page_id uuid;
-    c conversations.conversation;
-    p conversations.participant;
-    used bigint := 0;
-    is_full boolean := false;
+    seen record;
 BEGIN
     outcome := CASE WHEN ids IS NULL THEN 'unknown_cursor' ELSE 'ok' END;
     total := CASE WHEN ids IS NULL THEN 0 ELSE conversations.listed_count(p_app, p_user) END;
@@ -353,25 +390,16 @@ BEGIN
     IF ids IS NULL THEN RETURN; END IF;
     outcome := NULL;
     total := NULL;
-    FOREACH page_id IN ARRAY ids[1:p_page_size] LOOP
-        IF NOT is_full THEN
-            SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
-            SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
-            view := conversations.view_of(c, p, conversations.tree_room(used, p_bytes));
-            is_full := coalesce(
-                used > 0 AND (view.paths IS NULL OR used + conversations.view_bytes(view) > p_bytes), false);
-            used := used + conversations.view_bytes(view);
-        END IF;
-        IF is_full THEN
-            later := page_id;
-            view := NULL;
-        END IF;
+    FOR seen IN SELECT * FROM conversations.views_of(p_app, p_user, ids[1:p_page_size], p_bytes) LOOP
+        view := seen.view;
+        IF seen.covered IS NULL THEN RETURN NEXT; END IF;
+    END LOOP;
+    FOREACH later IN ARRAY ids[seen.covered + 1 : p_page_size] LOOP
         RETURN NEXT;
     END LOOP;
     IF cardinality(ids) > p_page_size THEN
         outcome := 'more';
         later := NULL;
-        view := NULL;
         RETURN NEXT;
     END IF;
 END
@@ -523,7 +551,8 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.is_visible, conversations.last_visible, conversations.view_of, conversations.find_view,
+    conversations.is_visible, conversations.search_last_visible, conversations.last_visible,
+    conversations.select_view, conversations.view_of, conversations.find_view,
     conversations.get_conversation, conversations.view_bytes, conversations.tree_room, conversations.views_of,
     conversations.list_key, conversations.listed_count, conversations.page_by_creation,
     conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations_page,

@@ -37,18 +37,14 @@ RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordina
     AND ((p).packed_up_to < p_ordinal
         OR NOT (conversations.block_at((p).conversation_id, (p).user_id, p_ordinal)).is_hidden);
 
--- Returns one message, or NULL. Its recipients are all users who were participants when it was sent or joined later,
--- without those who had left before.
-CREATE OR REPLACE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint)
-RETURNS conversations.message_row
-LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    found_row conversations.message_row;
-BEGIN
+-- Returns one message, or no row. Its recipients are all users who were participants when it was sent or joined later,
+-- without those who had left before. The planner replaces a call in FROM by this query, so a query for many messages is
+-- one statement.
+CREATE OR REPLACE FUNCTION conversations.select_message(p_conversation uuid, p_ordinal bigint)
+RETURNS SETOF conversations.message_row
+LANGUAGE sql STABLE ROWS 1 AS $$
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users,
-        r.statuses, m.updated_at,
-        m.receipt_policy, m.sender_name
-    INTO found_row
+        r.statuses, m.updated_at, m.receipt_policy, m.sender_name
     FROM conversations.message m
     CROSS JOIN LATERAL (
         SELECT array_agg(p.user_id ORDER BY p.user_id) AS users,
@@ -69,7 +65,17 @@ BEGIN
                 AND k.until_position = conversations.end_of_log()
             OFFSET 0) b ON true
         WHERE p.conversation_id = p_conversation AND (p.left_position IS NULL OR p.left_ordinal >= m.ordinal)) r
-    WHERE m.conversation_id = p_conversation AND m.ordinal = p_ordinal;
+    WHERE m.conversation_id = p_conversation AND m.ordinal = p_ordinal
+$$;
+
+-- Returns one message as `select_message` does, or NULL.
+CREATE OR REPLACE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint)
+RETURNS conversations.message_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_row conversations.message_row;
+BEGIN
+    SELECT * INTO found_row FROM conversations.select_message(p_conversation, p_ordinal);
     RETURN found_row;
 END
 $$;
@@ -359,5 +365,6 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see,
-    conversations.message_at, conversations.messages_at, conversations.message_for, conversations.find_message,
-    conversations.get_message, conversations.edit_parts, conversations.list_messages_page TO strata_conversations;
+    conversations.select_message, conversations.message_at, conversations.messages_at, conversations.message_for,
+    conversations.find_message, conversations.get_message, conversations.edit_parts,
+    conversations.list_messages_page TO strata_conversations;

@@ -53,6 +53,23 @@ extension CallsFixture {
             })
     }
 
+    /// Requests conversations together, as often as their answers need.
+    func views(of ids: [ConversationID], as user: String, bytes: Int) async throws -> [ConversationView] {
+        var (left, views) = (ids[...], [ConversationView]())
+        while !left.isEmpty {
+            let answer = try await call(ConversationsAPI.getConversations) {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.conversationIds = left.map { Data($0) }
+                $0.maxBytes = Int64(bytes)
+            }
+            guard answer.covered > 0 else { break }
+            left = left.dropFirst(Int(answer.covered))
+            views += try answer.views.map { try ConversationView($0) }
+        }
+        return views
+    }
+
     /// A page of a list, and whether more objects follow it.
     struct Page<Item> {
         let items: [Item]

@@ -62,6 +62,36 @@ extension StoreTests {
             }
         }
 
+        @Test("conversations that are requested together are as if requested one by one, in answers of any size")
+        func together() async throws {
+            try await CallsFixture.run { calls in
+                var ids = [ConversationID.random()]
+                for number in 0..<60 {
+                    let tree = ["number": "\(number)", "of.all": "60"]
+                    let id = try await calls.conversation(["ben", "cleo"], metadata: number % 3 == 0 ? nil : tree)
+                    if number % 2 == 0 { try await calls.send(id, by: "ben") }
+                    ids.append(id)
+                }
+                let value = String(repeating: "x", count: 2000)
+                ids.append(try await calls.conversation(["cleo"], metadata: ["a": value, "b": value, "c": value]))
+                try await calls.patch(ids[2], [remove("cleo")])
+                try await calls.patch(ids[2], metadata: [set("later", "than the removal")])
+                try await calls.delete(ids[3], by: "cleo", .myDevices)
+                try await calls.delete(ids[4], .allParticipants)
+                try await calls.delete(try await calls.send(ids[5], by: "ana").id, by: "cleo", .myDevices)
+                ids.shuffle()
+                var views: [ConversationView] = []
+                for id in ids {
+                    let failure = try await calls.refusal { views.append(try await calls.get(id, as: "cleo")) }
+                    #expect(failure == nil || failure?.code == .notFound)
+                }
+                #expect(views.count == 59)
+                for bytes in [0, 20_000, 1] {
+                    #expect(try await calls.views(of: ids, as: "cleo", bytes: bytes) == views)
+                }
+            }
+        }
+
         @Test("the order by last message uses the messages that this user sees")
         func ownOrder() async throws {
             try await CallsFixture.run { calls in
