@@ -446,7 +446,9 @@ CREATE OR REPLACE FUNCTION conversations.leave_app(p_app uuid, p_target text) RE
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO conversations.app_move (app_id, other, state) VALUES (p_app, p_target, 'moved') ON CONFLICT DO NOTHING;
-    RETURN FOUND;
+    RETURN EXISTS (
+        SELECT FROM conversations.app_move m
+        WHERE m.app_id = p_app AND m.state = 'moved' AND m.other = p_target);
 END
 $$;
 

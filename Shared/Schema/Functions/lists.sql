@@ -110,7 +110,7 @@ CREATE OR REPLACE FUNCTION conversations.tree_room(p_used bigint, p_bytes bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN least(CASE WHEN p_used > 0 THEN p_bytes - p_used END, metadata.largest_tree());
 
--- Returns the conversations with these ids as one user sees them, in this order, without those that the user does not
+-- Returns the conversations with these ids, in this order, as `find_view` does, without those that the user does not
 -- see. The last row has no view: it has the number of ids that the answer covers. A conversation without a tree does
 -- not fit into any answer.
 --
@@ -127,18 +127,19 @@ DECLARE
     done bigint := 0;
     used bigint := 0;
     own bigint;
+    room bigint;
     seen record;
 BEGIN
     WHILE done < cardinality(p_ids) LOOP
         FOR seen IN
             SELECT i.n, c.row AS c, p.row AS p, v AS view, conversations.view_bytes(v) AS bytes, t.paths, t.vals,
-                (p.row).left_position IS NULL AND s.is_small IS NOT false AS is_whole
+                p_user IS NOT NULL AND (p.row).left_position IS NULL AND s.is_small IS NOT false AS is_whole
             FROM unnest(p_ids[done + 1 : done + step]) WITH ORDINALITY i(id, n)
             CROSS JOIN LATERAL (
                 SELECT x AS row FROM conversations.conversation x WHERE x.id = i.id AND x.app_id = p_app OFFSET 0) c
-            CROSS JOIN LATERAL (
+            LEFT JOIN LATERAL (
                 SELECT x AS row FROM conversations.participant x
-                WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p
+                WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p ON true
             LEFT JOIN LATERAL conversations.select_view(c.row, p.row) v ON true
             LEFT JOIN LATERAL (
                 SELECT coalesce(x.bytes <= small, false) AS is_small
@@ -148,7 +149,8 @@ BEGIN
                 FROM (
                     SELECT y.path, y.value FROM metadata.leaf y
                     WHERE y.conversation_id = i.id AND s.is_small IS NOT false ORDER BY y.path) l) t
-            WHERE conversations.is_visible(c.row, p.row)
+            WHERE CASE WHEN p_user IS NULL THEN (c.row).deleted_position IS NULL
+                ELSE conversations.is_visible(c.row, p.row) END
             ORDER BY i.n
         LOOP
             IF seen.is_whole THEN
@@ -157,7 +159,9 @@ BEGIN
                 view.vals := seen.vals;
                 own := seen.bytes + pg_column_size(view.paths) + pg_column_size(view.vals);
             ELSE
-                view := conversations.view_of(seen.c, seen.p, conversations.tree_room(used, p_bytes));
+                room := conversations.tree_room(used, p_bytes);
+                view := CASE WHEN p_user IS NULL THEN conversations.server_view(seen.c, room)
+                    ELSE conversations.view_of(seen.c, seen.p, room) END;
                 own := conversations.view_bytes(view);
             END IF;
             IF used > 0 AND (view.paths IS NULL OR used + own > p_bytes) THEN

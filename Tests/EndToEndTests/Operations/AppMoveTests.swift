@@ -210,7 +210,12 @@ extension EndToEnd {
                 INSERT INTO conversations.app (id, name, provider_id)
                 VALUES ('\(app.app.id)', 'before', gen_random_uuid())
                 """, in: scene.move.source)
+            let stores = AppStores(try #require(DatabaseList(cluster.databases.list())))
+            #expect(try await stores.member(of: app.app.id).name == scene.move.target.name)
+            let refusal = await #expect(throws: CommandFailure.self) { try await stores.onlyMember(of: app.app.id) }
+            #expect(refusal?.status == .usage)
             try await scene.move.run()
+            #expect(try await stores.onlyMember(of: app.app.id).name == scene.move.target.name)
             #expect(try await scene.tables(in: scene.move.source) == [])
             #expect(try await ana.does("GET", "/conversations").json == [])
         }
@@ -236,7 +241,8 @@ extension EndToEnd {
             try await interrupt(scene.move, after: step)
             try await scene.sql(Self.conversation(id, of: app.app.id), in: scene.move.source)
             let error = await #expect(throws: PostgresError.self) { try await scene.move.run() }
-            #expect(error?.serverDetail?.contains("another app of this database has an object with the same id") == true)
+            let reason = "another app of this database has an object with the same id"
+            #expect(error?.serverDetail?.contains(reason) == true)
             #expect(try await scene.sql("\(rows); \(messages)", in: scene.move.target) == before)
             try await scene.move.undo()
             #expect(try await scene.sql("\(rows); \(messages)", in: scene.move.target) == before)

@@ -180,7 +180,7 @@ struct AppDeleteCommand: AsyncParsableCommand {
     func run() async throws {
         let home = StrataHome()
         let id = try LayerID.app.parse(app, option: "The app")
-        let deletion = AppDeletion(store: try await database.stores(in: home).store(of: id), app: id)
+        let deletion = AppDeletion(store: try await database.stores(in: home).onlyMember(of: id).store, app: id)
         guard let subject = try await deletion.subject() else {
             throw CommandFailure(
                 .usage, "The app \(LayerID.app.text(id)) does not exist. \(OwnCommand.name) app list shows all.")

@@ -98,8 +98,11 @@ struct AppMove: Sendable {
         guard from.livesHere, came > stays else {
             throw CommandFailure(.usage, "\(source.name) and \(target.name) both have an app with this id.")
         }
-        _ = try await link.source.query(
+        let rows = try await link.source.query(
             LeaveApp(app: app, target: target.name.description), deadline: .now + Self.patience)
+        guard rows.first?.isLeft == true else {
+            throw CommandFailure(.temporary, "Another command has changed the app's state. Repeat this one.")
+        }
     }
 
     /// Undoes a move that has not come to the switch.

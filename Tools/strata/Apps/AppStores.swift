@@ -23,8 +23,26 @@ struct AppStores: Sendable {
     /// unknown app it is the first one, which does not have it.
     /// - Throws: ``CommandFailure`` if the app is being moved at the moment. The error of a database that cannot be
     ///   reached, if no other one has the app.
-    func member(of app: UUID) async throws -> Member {
-        if all.count == 1 { return all[0] }
+    func member(of app: UUID) async throws -> Member { try await homes(of: app).last ?? all[0] }
+
+    /// Returns the database in which an app lives, like ``member(of:)``.
+    /// - Throws: ``CommandFailure`` also if several databases have the app.
+    func onlyMember(of app: UUID) async throws -> Member {
+        let homes = try await homes(of: app)
+        guard homes.count < 2 else {
+            throw CommandFailure(
+                .usage,
+                """
+                The app lives in \(homes.map(\.name.description).joined(separator: " and in ")): one was restored to a \
+                time before a move. First repeat the move: \(OwnCommand.name) app move.
+                """)
+        }
+        return homes.last ?? all[0]
+    }
+
+    /// Returns the databases that have an app. The one in which it arrived last is last.
+    private func homes(of app: UUID) async throws -> [Member] {
+        if all.count == 1 { return all }
         var (failure, isMoving): ((any Error)?, Bool) = (nil, false)
         var homes: [(member: Member, arrival: Int64)] = []
         for member in all {
@@ -36,13 +54,13 @@ struct AppStores: Sendable {
                 failure = failure ?? error
             }
         }
-        if let home = homes.max(by: { $0.arrival < $1.arrival }) { return home.member }
+        if !homes.isEmpty { return homes.sorted { $0.arrival < $1.arrival }.map(\.member) }
         if let failure { throw failure }
         if isMoving {
             throw CommandFailure(
                 .temporary, "\(LayerID.app.text(app)) is being moved to another database. Try again in a moment.")
         }
-        return all[0]
+        return []
     }
 
     /// Returns the apps of the database in which an app lives, like ``member(of:)``.
