@@ -440,12 +440,14 @@ BEGIN
 END
 $$;
 
--- In a database that was restored to a time at which an app had not left it: the app is gone. False: it has another
--- state here.
+-- In a database that was restored to a time at which an app had not left it, or was being copied: the app is gone.
+-- Returns false if it has another state here.
 CREATE OR REPLACE FUNCTION conversations.leave_app(p_app uuid, p_target text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    INSERT INTO conversations.app_move (app_id, other, state) VALUES (p_app, p_target, 'moved') ON CONFLICT DO NOTHING;
+    INSERT INTO conversations.app_move AS m (app_id, other, state) VALUES (p_app, p_target, 'moved')
+    ON CONFLICT (app_id) DO UPDATE SET state = 'moved', changed_at = clock_timestamp()
+    WHERE m.state = 'copying' AND m.other = p_target;
     RETURN EXISTS (
         SELECT FROM conversations.app_move m
         WHERE m.app_id = p_app AND m.state = 'moved' AND m.other = p_target);

@@ -8,7 +8,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (c).deleted_position IS NULL
     AND (NOT (p).is_hidden OR coalesce((p).left_ordinal, (c).message_count) > (p).hidden_count);
 
--- Returns what `last_visible` does, for any participant.
+-- Returns the ordinal of the newest message that this participant sees, found by a search; 0: none.
 CREATE OR REPLACE FUNCTION conversations.search_last_visible(
     c conversations.conversation, p conversations.participant) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
@@ -20,7 +20,7 @@ END
 $$;
 
 -- Returns the ordinal of the newest message that this participant sees; 0: none. The planner replaces a call by this
--- expression.
+-- expression, which needs no search for most participants.
 CREATE OR REPLACE FUNCTION conversations.last_visible(
     c conversations.conversation, p conversations.participant) RETURNS bigint
 LANGUAGE sql STABLE
@@ -122,8 +122,9 @@ RETURNS TABLE (covered bigint, view conversations.view_row)
 LANGUAGE plpgsql STABLE ROWS 50 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
-    step CONSTANT bigint := 50;
-    small CONSTANT bigint := 4096;
+    small_tree CONSTANT bigint := 4096; -- bytes
+    most_together CONSTANT bigint := 50;
+    step bigint := 10;
     done bigint := 0;
     used bigint := 0;
     own bigint;
@@ -132,25 +133,29 @@ DECLARE
 BEGIN
     WHILE done < cardinality(p_ids) LOOP
         FOR seen IN
-            SELECT i.n, c.row AS c, p.row AS p, v AS view, conversations.view_bytes(v) AS bytes, t.paths, t.vals,
-                p_user IS NOT NULL AND (p.row).left_position IS NULL AND s.is_small IS NOT false AS is_whole
+            SELECT i.n, c.row AS c, p.row AS p, o.is_whole, v.row AS view, conversations.view_bytes(v.row) AS bytes,
+                t.paths, t.vals
             FROM unnest(p_ids[done + 1 : done + step]) WITH ORDINALITY i(id, n)
             CROSS JOIN LATERAL (
                 SELECT x AS row FROM conversations.conversation x WHERE x.id = i.id AND x.app_id = p_app OFFSET 0) c
             LEFT JOIN LATERAL (
                 SELECT x AS row FROM conversations.participant x
                 WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p ON true
-            LEFT JOIN LATERAL conversations.select_view(c.row, p.row) v ON true
             LEFT JOIN LATERAL (
-                SELECT coalesce(x.bytes <= small, false) AS is_small
+                SELECT coalesce(x.bytes <= small_tree, false) AS is_small
                 FROM metadata.tree x WHERE x.conversation_id = i.id OFFSET 0) s ON true
+            CROSS JOIN LATERAL (
+                SELECT p_user IS NOT NULL AND (p.row).left_position IS NULL AND s.is_small IS NOT false AS is_whole
+                OFFSET 0) o
+            LEFT JOIN LATERAL (
+                SELECT x AS row FROM conversations.select_view(c.row, p.row) x WHERE o.is_whole) v ON true
             CROSS JOIN LATERAL (
                 SELECT coalesce(array_agg(l.path), '{}') AS paths, coalesce(array_agg(l.value), '{}') AS vals
                 FROM (
                     SELECT y.path, y.value FROM metadata.leaf y
-                    WHERE y.conversation_id = i.id AND s.is_small IS NOT false ORDER BY y.path) l) t
+                    WHERE y.conversation_id = i.id AND o.is_whole ORDER BY y.path) l) t
             WHERE CASE WHEN p_user IS NULL THEN (c.row).deleted_position IS NULL
-                ELSE conversations.is_visible(c.row, p.row) END
+                ELSE (p.row).user_id IS NOT NULL AND conversations.is_visible(c.row, p.row) END
             ORDER BY i.n
         LOOP
             IF seen.is_whole THEN
@@ -174,6 +179,8 @@ BEGIN
             RETURN NEXT;
         END LOOP;
         done := done + step;
+        -- About as many as still fit.
+        step := least(most_together, 1 + (p_bytes - used) * done / greatest(used, 1));
     END LOOP;
     covered := cardinality(p_ids);
     view := NULL;

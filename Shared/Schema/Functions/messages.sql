@@ -55,13 +55,14 @@ LANGUAGE sql STABLE ROWS 1 AS $$
                     p.delivered @> m.ordinal OR b.has_received)
                 ORDER BY p.user_id) AS statuses
         FROM conversations.participant p
-        -- OFFSET 0 makes this a lookup of one row, and none for users without receipt blocks.
+        -- OFFSET 0 makes this a lookup of one row, and none for users without receipt blocks. The expression for
+        -- `p_ordinal` can be a search, so only one condition has it.
         LEFT JOIN LATERAL (
-            SELECT conversations.has_bit(k.read, p_ordinal) AS has_read,
-                conversations.has_bit(k.delivered, p_ordinal) AS has_received
+            SELECT conversations.has_bit(k.read, m.ordinal) AS has_read,
+                conversations.has_bit(k.delivered, m.ordinal) AS has_received
             FROM conversations.receipt_block k
-            WHERE p.packed_up_to >= p_ordinal AND k.conversation_id = p_conversation
-                AND k.block = p_ordinal / conversations.block_size() AND k.user_id = p.user_id
+            WHERE p.packed_up_to >= m.ordinal AND k.conversation_id = p_conversation
+                AND k.block = m.ordinal / conversations.block_size() AND k.user_id = p.user_id
                 AND k.until_position = conversations.end_of_log()
             OFFSET 0) b ON true
         WHERE p.conversation_id = p_conversation AND (p.left_position IS NULL OR p.left_ordinal >= m.ordinal)) r

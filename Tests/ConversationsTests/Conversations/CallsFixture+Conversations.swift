@@ -53,7 +53,7 @@ extension CallsFixture {
             })
     }
 
-    /// Requests conversations together, as often as their answers need.
+    /// Requests conversations together. Repeats the request for the ids that an answer does not cover.
     func views(of ids: [ConversationID], as user: String, bytes: Int) async throws -> [ConversationView] {
         var (left, views) = (ids[...], [ConversationView]())
         while !left.isEmpty {

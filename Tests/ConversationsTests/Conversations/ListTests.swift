@@ -62,7 +62,7 @@ extension StoreTests {
             }
         }
 
-        @Test("conversations that are requested together are as if requested one by one, in answers of any size")
+        @Test("conversations that are requested together are the same as one by one, in answers of any size")
         func together() async throws {
             try await CallsFixture.run { calls in
                 var ids = [ConversationID.random()]
@@ -91,6 +91,27 @@ extension StoreTests {
                         #expect(try await calls.views(of: ids, as: user, bytes: bytes) == views)
                     }
                 }
+            }
+        }
+
+        @Test("the newest message that a user sees is searched once, for any number of participants")
+        func searches() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation((0..<5).map { "user\($0)" })
+                for _ in 0..<2 { try await calls.send(id) }
+                try await calls.delete(try await calls.send(id).id, by: "ana", .myDevices)
+                try await calls.execute(
+                    """
+                    DO $$ DECLARE
+                        search CONSTANT regproc := 'conversations.search_last_visible';
+                    BEGIN
+                        SET LOCAL track_functions = 'all';
+                        PERFORM * FROM conversations.views_of('\(calls.app)', 'ana', ARRAY['\(id)']::uuid[], NULL);
+                        IF pg_stat_get_xact_function_calls(search) <> 1 THEN
+                            RAISE EXCEPTION '% searches', pg_stat_get_xact_function_calls(search);
+                        END IF;
+                    END $$
+                    """)
             }
         }
 

@@ -197,16 +197,18 @@ extension EndToEnd {
         }
 
         @Test(
-            "a database that was restored to a time before a move leaves the app, which stays in the other one", .long)
-        func restored() async throws {
+            "a database that was restored to a time before a move, or during one, leaves the app, which stays in the other one",
+            .long, arguments: [nil, "copying"])
+        func restored(state: String?) async throws {
             let cluster = try await Self.starting.value
             let app = try await cluster.app()
             let ana = try await app.signIn("ana")
             let scene = try Scene(app, cluster)
             try await scene.move.run()
+            let change = state.map { "UPDATE conversations.app_move SET state = '\($0)'" }
             try await scene.sql(
                 """
-                DELETE FROM conversations.app_move WHERE app_id = '\(app.app.id)';
+                \(change ?? "DELETE FROM conversations.app_move") WHERE app_id = '\(app.app.id)';
                 INSERT INTO conversations.app (id, name, provider_id)
                 VALUES ('\(app.app.id)', 'before', gen_random_uuid())
                 """, in: scene.move.source)
@@ -287,6 +289,9 @@ extension EndToEnd {
             let stores = AppStores(try #require(DatabaseList(list)))
             let source = try await AppMove.source(of: app.app.id, to: stores.all[0], among: stores)
             #expect(source?.name == stores.all[2].name)
+            #expect(try await stores.member(of: app.app.id).name == stores.all[2].name)
+            // The database that is away may have the app, too.
+            await #expect(throws: PostgresError.self) { try await stores.onlyMember(of: app.app.id) }
         }
 
         @Test("a move begins when no transaction with a write of the app is open", .long)

@@ -95,7 +95,8 @@ struct AppMove: Sendable {
     private func accept(_ link: Link, from: MoveState, to: MoveState) async throws {
         if from.state == "paused" || from.state == "moved" { return }
         let (came, stays) = (to.arrivedAt?.microseconds ?? .min, from.arrivedAt?.microseconds ?? .min)
-        guard from.livesHere, came > stays else {
+        let wasCopied = from.state == "copying" && from.other == target.name.description
+        guard from.livesHere || wasCopied, came > stays else {
             throw CommandFailure(.usage, "\(source.name) and \(target.name) both have an app with this id.")
         }
         let rows = try await link.source.query(

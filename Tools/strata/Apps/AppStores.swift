@@ -23,26 +23,34 @@ struct AppStores: Sendable {
     /// unknown app it is the first one, which does not have it.
     /// - Throws: ``CommandFailure`` if the app is being moved at the moment. The error of a database that cannot be
     ///   reached, if no other one has the app.
-    func member(of app: UUID) async throws -> Member { try await homes(of: app).last ?? all[0] }
+    func member(of app: UUID) async throws -> Member {
+        let (homes, failure) = try await homes(of: app)
+        if homes.isEmpty, let failure { throw failure }
+        return homes.first ?? all[0]
+    }
 
-    /// Returns the database in which an app lives, like ``member(of:)``.
-    /// - Throws: ``CommandFailure`` also if several databases have the app.
+    /// Returns the only database that has an app, or the first one for an unknown app.
+    /// - Throws: ``CommandFailure`` if the app is being moved, or if several databases have it. The error of a database
+    ///   that cannot be reached.
     func onlyMember(of app: UUID) async throws -> Member {
-        let homes = try await homes(of: app)
+        let (homes, failure) = try await homes(of: app)
+        if let failure { throw failure }
         guard homes.count < 2 else {
             throw CommandFailure(
                 .usage,
                 """
-                The app lives in \(homes.map(\.name.description).joined(separator: " and in ")): one was restored to a \
-                time before a move. First repeat the move: \(OwnCommand.name) app move.
+                \(homes.map(\.name.description).joined(separator: " and ")) both have the app: one was restored to a time \
+                before a move. First repeat the move: \(OwnCommand.name) app move \(LayerID.app.text(app)) \(homes[0].name)
                 """)
         }
-        return homes.last ?? all[0]
+        return homes.first ?? all[0]
     }
 
-    /// Returns the databases that have an app. The one in which it arrived last is last.
-    private func homes(of app: UUID) async throws -> [Member] {
-        if all.count == 1 { return all }
+    /// Returns the databases that have an app, the one in which it arrived last first, and the first error of those that
+    /// cannot be reached. A single database is returned unasked.
+    /// - Throws: ``CommandFailure`` if the app is being moved at the moment.
+    private func homes(of app: UUID) async throws -> ([Member], failure: (any Error)?) {
+        if all.count == 1 { return (all, nil) }
         var (failure, isMoving): ((any Error)?, Bool) = (nil, false)
         var homes: [(member: Member, arrival: Int64)] = []
         for member in all {
@@ -54,13 +62,11 @@ struct AppStores: Sendable {
                 failure = failure ?? error
             }
         }
-        if !homes.isEmpty { return homes.sorted { $0.arrival < $1.arrival }.map(\.member) }
-        if let failure { throw failure }
-        if isMoving {
+        if homes.isEmpty, failure == nil, isMoving {
             throw CommandFailure(
                 .temporary, "\(LayerID.app.text(app)) is being moved to another database. Try again in a moment.")
         }
-        return []
+        return (homes.sorted { $0.arrival > $1.arrival }.map(\.member), failure)
     }
 
     /// Returns the apps of the database in which an app lives, like ``member(of:)``.
