@@ -46,8 +46,8 @@ struct AppStores: Sendable {
         return homes.first ?? all[0]
     }
 
-    /// Returns the databases that have an app, the one in which it arrived last first, and the first error of those that
-    /// cannot be reached. A single database is returned unasked.
+    /// Returns the databases that have an app, the one in which it arrived last first, and the first error of those
+    /// that cannot be reached. A single database is returned unasked.
     /// - Throws: ``CommandFailure`` if the app is being moved at the moment.
     private func homes(of app: UUID) async throws -> ([Member], failure: (any Error)?) {
         if all.count == 1 { return (all, nil) }
