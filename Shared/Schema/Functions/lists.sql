@@ -179,8 +179,8 @@ BEGIN
             RETURN NEXT;
         END LOOP;
         done := done + step;
-        -- About as many as still fit.
-        step := least(most_together, 1 + (p_bytes - used) * done / greatest(used, 1));
+        -- About as many as still fit. The first conversation may have exceeded the limit.
+        step := greatest(1, least(most_together, (p_bytes - used) / greatest(used / done, 1)));
     END LOOP;
     covered := cardinality(p_ids);
     view := NULL;

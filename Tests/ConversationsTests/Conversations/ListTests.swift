@@ -90,6 +90,9 @@ extension StoreTests {
                     for bytes in [0, 20_000, 1] {
                         #expect(try await calls.views(of: ids, as: user, bytes: bytes) == views)
                     }
+                    // Nothing else is visible behind one that exceeds the limit.
+                    let sparse = [views[0].conversation.id] + (0..<30).map { _ in .random() }
+                    #expect(try await calls.views(of: sparse, as: user, bytes: 1) == [views[0]])
                 }
             }
         }
